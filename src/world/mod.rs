@@ -1,0 +1,95 @@
+//! The snapshot: facts in, one immutable [`World`] out.
+//!
+//! Owns how facts combine: which replica is on which stage, what a Service or pool really picks, what a funnel counts, how long a
+//! stage usually takes. Must not do I/O or look at a clock, and raises no findings: that is `diagnose`.
+
+pub mod facts;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+pub use facts::{Facts, InputProblem, LearntDuration};
+
+use crate::engines::MetricPage;
+use crate::model::engine::{ContainerLog, EngineReport, HttpAnswer};
+use crate::model::funnel::Funnel;
+use crate::model::object::Catalogue;
+use crate::model::service::{ModelService, Replica, ServiceId};
+use crate::model::state::{ViewState, WorkloadState};
+use crate::model::value::Values;
+use crate::model::{Evidence, Known, Subject};
+
+/// Everything that is known at one instant, immutable.
+#[derive(Debug, Clone)]
+pub struct World {
+    /// The present.
+    pub now: Timestamp,
+    /// `bundle` or `cluster`.
+    pub source: &'static str,
+    /// Objects.
+    pub objects: Catalogue,
+    /// Model services by identity.
+    pub services: BTreeMap<ServiceId, ModelService>,
+    /// Every pod and every group of pods, judged. Pods of routers and controllers are here too, without an engine.
+    pub replicas: BTreeMap<Subject, Replica>,
+    /// Every engine that answered, was asked, or is known to run: by pod, or `engine/<name>`.
+    pub engines: BTreeMap<Subject, EngineReport>,
+    /// Every workload, counted.
+    pub workloads: BTreeMap<Subject, WorkloadView>,
+    /// Every Service and InferencePool that selects pods, counted.
+    pub fronts: BTreeMap<Subject, Front>,
+    /// Views and whether they are current.
+    pub views: BTreeMap<Subject, View>,
+    /// HTTP answers by target, oldest first.
+    pub answers: BTreeMap<Subject, Vec<HttpAnswer>>,
+    /// Metric pages by subject, oldest first.
+    pub pages: BTreeMap<Subject, Vec<MetricPage>>,
+    /// Pages of GPU exporters by node, oldest first.
+    pub exporters: BTreeMap<Subject, Vec<MetricPage>>,
+    /// Logs by pod.
+    pub logs: BTreeMap<Subject, Vec<ContainerLog>>,
+    /// Earlier versions of objects by subject, oldest first.
+    pub history: BTreeMap<Subject, Vec<facts::Change>>,
+    /// What could not be read.
+    pub problems: Vec<InputProblem>,
+}
+
+/// A workload, counted and judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkloadView {
+    /// Replicas that belong to it: pods, or groups.
+    pub replicas: Vec<Subject>,
+    /// The counts.
+    pub funnel: Funnel,
+    /// One word.
+    pub state: WorkloadState,
+    /// Why, in sentences.
+    pub why: Vec<String>,
+    /// What proves it.
+    pub evidence: Vec<Evidence>,
+}
+
+/// A Service or InferencePool, counted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Front {
+    /// Pods that its selector matches.
+    pub selected: Vec<Subject>,
+    /// Of these, pods that Kubernetes calls Ready.
+    pub ready: Vec<Subject>,
+    /// Of these, pods that it can pick; the reason where that is not known.
+    pub usable: Known<Vec<Subject>>,
+    /// Whether any selected pod runs an engine.
+    pub serves_engines: bool,
+}
+
+/// A view and its state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct View {
+    /// One word.
+    pub state: ViewState,
+    /// Why.
+    pub why: Vec<String>,
+    /// Rows and other numbers.
+    pub values: Values,
+}
