@@ -93,3 +93,27 @@ pub struct View {
     /// Rows and other numbers.
     pub values: Values,
 }
+
+impl World {
+    /// The snapshot of these facts at `now`. `source` is `bundle` or `cluster`.
+    pub fn build(facts: Facts, source: &'static str, now: Timestamp) -> Self {
+        let _ = facts;
+        Self {
+            now,
+            source,
+            objects: Catalogue::default(),
+            services: BTreeMap::new(),
+            replicas: BTreeMap::new(),
+            engines: BTreeMap::new(),
+            workloads: BTreeMap::new(),
+            fronts: BTreeMap::new(),
+            views: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            pages: BTreeMap::new(),
+            exporters: BTreeMap::new(),
+            logs: BTreeMap::new(),
+            history: BTreeMap::new(),
+            problems: Vec::new(),
+        }
+    }
+}
