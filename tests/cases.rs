@@ -52,9 +52,10 @@ fn suite() -> Result<Settlement, String> {
             .map_err(|error| format!("{}: {error}", file.display()))?;
     }
     let mut settled = Settlement::of(&outcomes, &deferred, &known);
-    for (case, line) in refused {
+    if !refused.is_empty() {
         settled.faults.push(format!(
-            "{case}: not deferred, this kind of case must hold: {line}"
+            "{} of these stay out of deferred.yaml: in cases of their kind only actions may be deferred",
+            refused.len()
         ));
     }
     Ok(settled)

@@ -197,26 +197,35 @@ fn text_of(check: &Value, key: &str) -> String {
 }
 
 /// The identity of a check in one line: its place in `checks.yaml` from 1, a fingerprint of all that it asks for
-/// (its prose `text` apart), its type, what it is about, and on which subjects.
+/// (its prose `text` apart), then for people its type, what it is about, on which subjects, and what is wanted.
 pub(crate) fn line(number: usize, check: &Value) -> String {
-    let mut words = vec![
-        number.to_string(),
-        fingerprint(check),
-        check_type(check).to_owned(),
-    ];
+    let kind = check_type(check);
+    let mut words = vec![number.to_string(), fingerprint(check), kind.to_owned()];
     for key in ["name", "code", "codes", "verb", "field"] {
-        words.extend(texts(check, key).map(|texts| texts.join("|")));
+        words.extend(texts(check, key).and_then(first_few));
     }
-    let subjects = texts(check, "subject")
-        .or_else(|| texts(check, "subjects"))
-        .unwrap_or_default();
-    if let Some((first, others)) = subjects.split_first() {
-        words.extend(["on".into(), first.clone()]);
-        if !others.is_empty() {
-            words.push(format!("and {} more", others.len()));
-        }
+    let subjects = texts(check, "subject").or_else(|| texts(check, "subjects"));
+    words.extend(
+        subjects
+            .and_then(first_few)
+            .map(|names| format!("on {names}")),
+    );
+    for key in ["is", "answer", "equals", "approx", "writer"] {
+        words.extend(texts(check, key).map(|wanted| format!("is {}", wanted.join("|"))));
+    }
+    if kind == "value" {
+        words.extend(check.get("unknown").map(|_| "is unknown".to_owned()));
+        words.extend(texts(check, "not").map(|unwanted| format!("is not {}", unwanted.join("|"))));
     }
     words.join(" ")
+}
+
+fn first_few(names: Vec<String>) -> Option<String> {
+    match names.as_slice() {
+        [] => None,
+        [_] | [_, _] => Some(names.join("|")),
+        [first, rest @ ..] => Some(format!("{first} and {} more", rest.len())),
+    }
 }
 
 fn texts(check: &Value, key: &str) -> Option<Vec<String>> {

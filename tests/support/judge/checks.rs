@@ -72,11 +72,13 @@ impl<'a> Check<'a> {
 
     fn codes(self) -> Result<Vec<&'a str>, String> {
         let one_or_more = self.0.get("code").map(one_or_list).unwrap_or_default();
-        let codes: Vec<_> = one_or_more
+        let codes = one_or_more
             .iter()
             .chain(self.optional("codes")?)
-            .filter_map(Value::as_str)
-            .collect();
+            .map(Value::as_str);
+        let codes: Vec<_> = codes
+            .collect::<Option<_>>()
+            .ok_or("a code of the check is not a text")?;
         if codes.is_empty() {
             Err("the check has no code".into())
         } else {

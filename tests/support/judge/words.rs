@@ -56,7 +56,8 @@ fn is_word(c: char) -> bool {
 }
 
 fn stands_alone(before: &[char], after: &[char]) -> bool {
-    if attached(before) && !(ends_range(before) && !starts_with(after, '-')) {
+    let second_of_range = ends_range(before) && !starts_with(after, '-');
+    if attached(before) && !second_of_range {
         return false;
     }
     !continues(after) && (!starts_with_letter(after) || has_unit(after))
@@ -103,7 +104,7 @@ fn ends_range(before: &[char]) -> bool {
         .is_none_or(|&c| !(matches!(c, '-' | '.' | ':' | '_') || c.is_alphanumeric()))
 }
 
-/// True for a dash (or `mark`) with a digit behind it.
+/// True where `mark` and a digit follow.
 fn starts_with(after: &[char], mark: char) -> bool {
     matches!(after, [first, second, ..] if *first == mark && second.is_ascii_digit())
 }
