@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::model::engine::EngineKind;
 use crate::model::object::{Container, PodSpec};
-use crate::model::{Evidence, Place, Subject};
+use crate::model::{Evidence, Subject};
 
 /// Label (or annotation) by which a person says which engine a pod runs: `vllm`, `sglang`, `openai`; `none` says that it runs none.
 pub const ENGINE_LABEL: &str = "serving.modeldeck.dev/engine";
