@@ -1,1 +1,2 @@
 //! modeldeck
+pub mod engines;

@@ -1,0 +1,2 @@
+//! What engines, routers and exporters say about themselves, read into plain values. Pure: no I/O, no clock.
+pub mod exposition;
