@@ -121,15 +121,15 @@ fn deleted(case: &PodCase) -> Option<Verdict> {
         .container
         .and_then(|name| case.pod.spec.containers.iter().find(|container| container.name == name))
         .or_else(|| case.pod.spec.containers.first());
-    let promise = match (case.engine_kind, container) {
-        (Some(kind), Some(container)) => drain_promise(kind, container),
-        _ => DrainPromise::Unknown("its engine is not known".into()),
+    let promise = match case.engine_kind {
+        Some(kind) => drain_promise(&case.subject(), kind, container),
+        None => DrainPromise::Unknown(crate::model::Unknown::because("its engine is not known")),
     };
     let hook = case.pod.spec.containers.iter().find_map(|container| container.pre_stop.as_ref());
     Some(match (&promise, hook) {
         (DrainPromise::Finishes { .. }, _) => {
             let mut verdict = Verdict::new(ReplicaState::Draining, format!("draining ({running}), {end}"), proof, since);
-            verdict.evidence.extend(promise.evidence(&case.subject()));
+            verdict.evidence.extend(promise.evidence().iter().cloned());
             verdict
         }
         (_, Some(hook)) => Verdict::new(
@@ -138,8 +138,11 @@ fn deleted(case: &PodCase) -> Option<Verdict> {
             proof,
             since,
         ),
-        (DrainPromise::Cuts { words }, None) => {
-            Verdict::new(ReplicaState::Terminating, format!("being deleted, {running}: {words}; {end}"), proof, since)
+        (DrainPromise::Cuts { evidence }, None) => {
+            let words = format!("being deleted, {running}: its engine cuts them at SIGTERM; {end}");
+            let mut verdict = Verdict::new(ReplicaState::Terminating, words, proof, since);
+            verdict.evidence.extend(evidence.iter().cloned());
+            verdict
         }
         (DrainPromise::Unknown(_), None) => Verdict::new(ReplicaState::Terminating, format!("being deleted, {end}"), proof, since),
     })
