@@ -1,0 +1,236 @@
+//! Histograms put together from a page, and their arithmetic: what happened between two scrapes, several
+//! engines as one, quantiles. Owns no metric names; a histogram is one because its TYPE line says so.
+use super::kind::{Kind, Role};
+use super::page::{Page, Sample};
+use std::collections::BTreeMap;
+
+/// Labels of a series, by name. Untrusted text.
+pub type LabelSet = BTreeMap<String, String>;
+
+/// One cumulative bucket.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bucket {
+    /// Upper bound, included; the last one of a sound histogram is +Inf.
+    pub le: f64,
+    /// Observations up to that bound.
+    pub count: f64,
+}
+
+/// A histogram of one label set. From one page it counts since the engine's start; use [`Histogram::delta`] for now.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Histogram {
+    /// Sorted by bound, each bound once, no NaN bound.
+    pub buckets: Vec<Bucket>,
+    /// Sum of all observations, in the metric's unit, if the page has it.
+    pub sum: Option<f64>,
+    /// Number of all observations as `_count` says, if the page has it. See [`Histogram::observations`].
+    pub count: Option<f64>,
+}
+
+/// The histograms of a family.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Histograms {
+    /// By label set, without `le`.
+    pub by_labels: BTreeMap<LabelSet, Histogram>,
+    /// Samples of the family that have no place in a histogram: a bucket without a readable `le`, a bound or sum or
+    /// count that is there twice (the first one holds), or a bare sample.
+    pub left_out: usize,
+}
+
+impl Page {
+    /// The histograms of a family, one a label set; none if its TYPE is not `histogram`, whatever its names look like.
+    /// (SGLang's `sglang:routing_key_running_req_count` has `le` and is a gauge.)
+    pub fn histograms(&self, family: &str) -> Histograms {
+        let mut out = Histograms::default();
+        let Some(family) = self
+            .describe(family)
+            .filter(|family| family.kind() == Kind::Histogram)
+        else {
+            return out;
+        };
+        for sample in family.samples() {
+            let labels = || {
+                sample
+                    .labels()
+                    .filter(|(name, _)| sample.role() != Role::Bucket || *name != "le")
+            };
+            // Samples of one label set mostly stand together, but a page need not keep to that.
+            let key: LabelSet = labels()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect();
+            let histogram = out.by_labels.entry(key).or_default();
+            if !histogram.add(sample) {
+                out.left_out = out.left_out.saturating_add(1);
+            }
+        }
+        for histogram in out.by_labels.values_mut() {
+            histogram.buckets.sort_by(|a, b| a.le.total_cmp(&b.le));
+            let before = histogram.buckets.len();
+            // `sort_by` is stable, so of two equal bounds ("1" and "1.0") the first on the page stays.
+            histogram.buckets.dedup_by(|b, a| a.le == b.le);
+            out.left_out = out
+                .left_out
+                .saturating_add(before.saturating_sub(histogram.buckets.len()));
+        }
+        out.by_labels
+            .retain(|_, histogram| *histogram != Histogram::default());
+        out
+    }
+}
+
+/// Fills an empty slot; says whether it was empty.
+fn put_first(slot: &mut Option<f64>, value: f64) -> bool {
+    let empty = slot.is_none();
+    slot.get_or_insert(value);
+    empty
+}
+
+impl Histogram {
+    /// Takes in a sample of its label set; says whether it has a place here.
+    fn add(&mut self, sample: Sample<'_>) -> bool {
+        match sample.role() {
+            Role::Bucket => {
+                let bound = sample
+                    .label("le")
+                    .and_then(|le| le.parse::<f64>().ok())
+                    .filter(|le| !le.is_nan());
+                let Some(le) = bound else { return false };
+                // Zero has two signs, and only one of them may stand among the bounds.
+                self.buckets.push(Bucket {
+                    le: le + 0.0,
+                    count: sample.value(),
+                });
+                true
+            }
+            Role::Sum => put_first(&mut self.sum, sample.value()),
+            Role::Count => put_first(&mut self.count, sample.value()),
+            Role::Value | Role::Created => false,
+        }
+    }
+
+    /// How many observations there are: the +Inf bucket, else `_count`; `None` if there is neither, or it is NaN.
+    pub fn observations(&self) -> Option<f64> {
+        self.top().or(self.count).filter(|count| !count.is_nan())
+    }
+
+    /// The count of the +Inf bucket.
+    fn top(&self) -> Option<f64> {
+        self.buckets
+            .last()
+            .filter(|bucket| bucket.le == f64::INFINITY)
+            .map(|bucket| bucket.count)
+    }
+
+    /// Mean of the observations in the metric's unit; `None` without a sum or without observations.
+    pub fn mean(&self) -> Option<f64> {
+        let (sum, count) = (self.sum?, self.observations()?);
+        (count > 0.0).then_some(sum / count)
+    }
+
+    /// What was observed since `older`, which is the same series of an earlier scrape.
+    ///
+    /// `None` if it cannot be told: a count is lower than before or NaN, or the bounds changed. Both mean that the
+    /// engine restarted in between; the older page says nothing about this one then. A restart after which
+    /// all counts are higher again cannot be seen from here. A sum that is missing on one side is missing in the result.
+    pub fn delta(&self, older: &Histogram) -> Option<Histogram> {
+        if self.buckets.len() != older.buckets.len()
+            || self.count.is_some() != older.count.is_some()
+        {
+            return None;
+        }
+        let grown = |new: f64, old: f64| Some(new - old).filter(|grown| *grown >= 0.0);
+        let pairs = self.buckets.iter().zip(&older.buckets);
+        let buckets: Option<Vec<Bucket>> = pairs
+            .map(|(new, old)| {
+                let count = grown(new.count, old.count)?;
+                (new.le == old.le).then_some(Bucket { le: new.le, count })
+            })
+            .collect();
+        let count = match (self.count, older.count) {
+            (Some(new), Some(old)) => Some(grown(new, old)?),
+            _ => None,
+        };
+        // A sum may fall by itself where observations can be negative, so it does not tell a restart.
+        let sum = self.sum.zip(older.sum).map(|(new, old)| new - old);
+        Some(Histogram {
+            buckets: buckets?,
+            sum,
+            count,
+        })
+    }
+
+    /// Both as one: the engines of a replica, the replicas of a role.
+    ///
+    /// Cumulative counts add up at bounds that both have, so other bounds are left out; engines of two versions with
+    /// other buckets give a coarser histogram, not a wrong one. A sum or count that one side lacks is missing then.
+    /// An empty histogram (`Histogram::default()`) changes nothing, so a fold may begin with it.
+    pub fn merge(&self, other: &Histogram) -> Histogram {
+        if *self == Histogram::default() {
+            return other.clone();
+        }
+        if *other == Histogram::default() {
+            return self.clone();
+        }
+        let mut buckets = Vec::with_capacity(self.buckets.len());
+        let mut theirs = other.buckets.iter().peekable();
+        for ours in &self.buckets {
+            while theirs.next_if(|bucket| bucket.le < ours.le).is_some() {}
+            if let Some(same) = theirs.next_if(|bucket| bucket.le == ours.le) {
+                buckets.push(Bucket {
+                    le: ours.le,
+                    count: ours.count + same.count,
+                });
+            }
+        }
+        let add = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
+        Histogram {
+            buckets,
+            sum: add(self.sum, other.sum),
+            count: add(self.count, other.count),
+        }
+    }
+
+    /// The value below which a share `q` (0 to 1) of the observations lies, in the metric's unit, as Prometheus'
+    /// `histogram_quantile` has it: observations are taken to lie evenly within a bucket, and the first bucket to begin
+    /// at 0 if its bound is above 0.
+    ///
+    /// * In the +Inf bucket: the highest finite bound, so "at least this".
+    /// * In a first bucket whose bound is 0 or less: that bound.
+    /// * Counts that fall from bucket to bucket (a page cut between two updates) are raised to the one before.
+    /// * `None` without observations, without a +Inf bucket, with only that one, with counts that are no finite number,
+    ///   or with a `q` outside 0 to 1 (there Prometheus gives NaN or an infinity).
+    /// * For `q` = 0: the lower end of the first bucket that is not empty (where Prometheus may give NaN).
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        if !(0.0..=1.0).contains(&q) || self.top().is_none() || self.buckets.len() < 2 {
+            return None;
+        }
+        if self.buckets.iter().any(|bucket| !bucket.count.is_finite()) {
+            return None;
+        }
+        let counts = self.buckets.iter().scan(0.0_f64, |most, bucket| {
+            *most = most.max(bucket.count);
+            Some((bucket.le, *most))
+        });
+        let total = self
+            .buckets
+            .iter()
+            .fold(0.0_f64, |most, bucket| most.max(bucket.count));
+        if total <= 0.0 {
+            return None;
+        }
+        let rank = q * total;
+        let mut before: Option<(f64, f64)> = None;
+        for (le, count) in counts {
+            let (start, below) = before.unwrap_or((0.0, 0.0));
+            if count >= rank && count > below {
+                return Some(match before {
+                    Some(_) if le == f64::INFINITY => start,
+                    None if le <= 0.0 => le,
+                    _ => start + (le - start) * ((rank - below) / (count - below)),
+                });
+            }
+            before = Some((le, count));
+        }
+        None
+    }
+}
