@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::model::engine::{EngineKind, HttpAnswer, HttpOutcome};
-use crate::model::{Evidence, Fact, Place};
+use crate::model::{Evidence, Fact};
 
 /// What came of asking an engine something, with the API server's proxy looked through: a proxy says "503" where the engine's
 /// port is closed.
@@ -164,11 +164,6 @@ pub(super) fn kind(answers: &Answers<'_>) -> Option<(EngineKind, Evidence)> {
             let (ids, answer) = models(answers)?;
             (!ids.is_empty()).then(|| (EngineKind::OpenAi, answer.evidence()))
         })
-}
-
-/// The exchange as evidence whose value is said in other words.
-pub(super) fn evidence_with(answer: &HttpAnswer, value: impl Into<String>) -> Evidence {
-    Evidence::new(&answer.target, Place::Http(answer.request()), value, Some(answer.at))
 }
 
 #[cfg(test)]

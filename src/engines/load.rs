@@ -130,7 +130,7 @@ fn lora(page: &Page, names: &Names) -> Option<LoraLoad> {
 
 /// vLLM's sleep as the page shows it, with the series. A call in flight counts before the state that it will change. With several
 /// ranks one that sleeps is enough: requests sent to it hang.
-fn sleep(page: &Page, names: &Names) -> Option<(SleepReading, String)> {
+pub(super) fn sleep(page: &Page, names: &Names) -> Option<(SleepReading, String)> {
     for name in names.full("sleep_mode_operations_in_flight") {
         let waking = page.family(&name).any(|sample| sample.label("operation") == Some("wake") && sample.value() > 0.0);
         if waking {
