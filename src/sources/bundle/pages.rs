@@ -57,6 +57,6 @@ fn read(subject: &Subject, port: Option<u16>, path: &str, bytes: &[u8], filter: 
         port,
         path: path.to_owned(),
         at: Timestamp::UNIX_EPOCH,
-        page: exposition::read(bytes, filter),
+        page: std::sync::Arc::new(exposition::read(bytes, filter)),
     }
 }
