@@ -18,5 +18,6 @@
 pub mod diagnose;
 pub mod engines;
 pub mod model;
+pub mod sources;
 pub mod systems;
 pub mod world;
