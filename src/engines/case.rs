@@ -101,8 +101,9 @@ impl<'a> Case<'a> {
     /// The log of the engine's present run.
     pub(super) fn log(&self) -> Option<&LogReading> {
         let current = || self.logs.iter().filter(|log| log.previous_at.is_none());
-        match self.observed.container {
-            Some(container) => current().find(|log| log.container == container.name),
+        let spec = self.observed.container.map(|container| &container.name);
+        match spec.or(self.observed.status.map(|status| &status.name)) {
+            Some(name) => current().find(|log| log.container == *name),
             None => current().find(|log| log.kind.is_some()).or_else(|| current().next()),
         }
     }

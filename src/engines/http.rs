@@ -119,7 +119,7 @@ pub(super) fn sleep_level(answer: &HttpAnswer) -> u8 {
 /// Ids of the list of models.
 fn model_ids(_: &HttpAnswer, body: &Value) -> Option<Vec<String>> {
     let list = body.get("data")?.as_array()?;
-    Some(list.iter().filter_map(|model| model.get("id")?.as_str()).take(256).map(crate::model::text::clean_name).map(Into::into).collect())
+    Some(list.iter().filter_map(|model| model.get("id")?.as_str()).take(256).map(crate::model::text::clean_name).collect())
 }
 
 /// Names that `/v1/models` lists, with the answer.

@@ -68,8 +68,8 @@ fn not_running(case: &Case<'_>) -> Option<Ruling> {
         ContainerState::Terminated(end) => Some(
             Ruling::new(EngineState::Dead, format!("its container has ended: {}", end.shown()), field("terminated", end.shown())).since(end.finished),
         ),
-        ContainerState::Waiting { reason, .. } if reason.contains("BackOff") || status.restarts > 0 && status.last.is_some() => {
-            // Back-off before the first start is about the image, which is not the engine's state.
+        // Without a last run a back-off is about the image, which is not the engine's state.
+        ContainerState::Waiting { reason, .. } if status.last.is_some() => {
             let end = status.last.as_ref()?;
             let why = format!("its container does not run ({reason}): the last run ended with {}", end.shown());
             Some(Ruling::new(EngineState::Dead, why, field("waiting", reason.clone())).since(end.finished))

@@ -380,7 +380,9 @@ impl Reader {
 fn counted(label: &str) -> Option<Counted> {
     let label = label.to_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| label.contains(part));
-    if has(&["checkpoint shards", "loading shards", "loading weights", "loading safetensors using"]) {
+    if has(&["downloading"]) {
+        Some(Counted::Download)
+    } else if has(&["checkpoint shards", "loading shards", "loading weights", "loading safetensors using"]) {
         Some(Counted::Shards)
     } else if has(&["captur", "compil", "warmup", "warming up", "warm up", "autotun"]) {
         Some(Counted::WarmUp)
