@@ -18,4 +18,5 @@
 pub mod diagnose;
 pub mod engines;
 pub mod model;
+pub mod systems;
 pub mod world;

@@ -16,6 +16,7 @@ mod load;
 pub mod logs;
 mod moves;
 mod names;
+pub mod renames;
 mod report;
 mod series;
 mod sleep;

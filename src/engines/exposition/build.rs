@@ -3,8 +3,8 @@ use super::filter::Wanted;
 use super::kind::{Kind, Role, split_ending};
 use super::labels::{RawLabel, Text};
 use super::limits::Limits;
-use super::page::{FamilyRecord, LabelSpan, SampleRecord, Span, Store};
 use super::scan::{Meta, Tail};
+use super::store::{FamilyRecord, LabelSpan, SampleRecord, Span, Store};
 use super::unread::Reason;
 
 /// A page in the making.

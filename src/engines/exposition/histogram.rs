@@ -48,20 +48,25 @@ impl Page {
         else {
             return out;
         };
+        // Samples of one label set mostly stand together (a page need not keep to that), and comparing with the one
+        // before is much cheaper than a key of owned strings for each bucket.
+        let mut before: Option<(Sample<'_>, &mut Histogram)> = None;
         for sample in family.samples() {
-            let labels = || {
-                sample
-                    .labels()
-                    .filter(|(name, _)| sample.role() != Role::Bucket || *name != "le")
+            let histogram = match before.take() {
+                Some((last, histogram)) if series_labels(last).eq(series_labels(sample)) => {
+                    histogram
+                }
+                _ => {
+                    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+                    out.by_labels
+                        .entry(series_labels(sample).map(owned).collect())
+                        .or_default()
+                }
             };
-            // Samples of one label set mostly stand together, but a page need not keep to that.
-            let key: LabelSet = labels()
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .collect();
-            let histogram = out.by_labels.entry(key).or_default();
             if !histogram.add(sample) {
                 out.left_out = out.left_out.saturating_add(1);
             }
+            before = Some((sample, histogram));
         }
         for histogram in out.by_labels.values_mut() {
             histogram.buckets.sort_by(|a, b| a.le.total_cmp(&b.le));
@@ -76,6 +81,14 @@ impl Page {
             .retain(|_, histogram| *histogram != Histogram::default());
         out
     }
+}
+
+/// The labels that tell one histogram of a family from another.
+fn series_labels(sample: Sample<'_>) -> impl Iterator<Item = (&str, &str)> {
+    let is_bucket = sample.role() == Role::Bucket;
+    sample
+        .labels()
+        .filter(move |(name, _)| !is_bucket || *name != "le")
 }
 
 /// Fills an empty slot; says whether it was empty.
@@ -232,5 +245,183 @@ impl Histogram {
             before = Some((le, count));
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::exposition::{Filter, read};
+    use rstest::rstest;
+
+    fn one(buckets: &[(f64, f64)]) -> Histogram {
+        let buckets: Vec<Bucket> = buckets
+            .iter()
+            .map(|(le, count)| Bucket {
+                le: *le,
+                count: *count,
+            })
+            .collect();
+        let count = buckets.last().map(|bucket| bucket.count);
+        Histogram {
+            buckets,
+            sum: Some(10.0),
+            count,
+        }
+    }
+
+    const INF: f64 = f64::INFINITY;
+
+    #[test]
+    fn are_put_together_by_label_set_in_any_order() {
+        let page = read(concat!(
+            "# TYPE h histogram\nh_count{e=\"1\"} 4\nh_bucket{le=\"+Inf\",e=\"1\"} 4\nh_bucket{e=\"0\",le=\"1\"} 1\n",
+            "h_bucket{le=\"2.5\",e=\"1\"} 3\nh_bucket{e=\"0\",le=\"+Inf\"} 2\nh_sum{e=\"1\"} 9\nh_bucket{e=\"0\",le=\"1.0\"} 7\n",
+            "h_bucket{e=\"0\",le=\"NaN\"} 1\nh_bucket{e=\"2\",le=\"\"} 1\nh_sum{e=\"1\"} 11\nh{e=\"0\"} 5\n",
+        ).as_bytes(), &Filter::All);
+        let got = page.histograms("h");
+        let key = |e: &str| LabelSet::from([("e".to_owned(), e.to_owned())]);
+        let zero = Histogram {
+            sum: None,
+            count: None,
+            ..one(&[(1.0, 1.0), (INF, 2.0)])
+        };
+        let first = Histogram {
+            sum: Some(9.0),
+            ..one(&[(2.5, 3.0), (INF, 4.0)])
+        };
+        assert_eq!(
+            got.by_labels,
+            BTreeMap::from([(key("0"), zero), (key("1"), first)])
+        );
+        assert_eq!(got.left_out, 5);
+    }
+
+    #[rstest]
+    #[case(&[(1.0, 2.0), (2.0, 4.0), (INF, 4.0)], 0.5, Some(1.0))]
+    #[case(&[(1.0, 2.0), (2.0, 4.0), (INF, 4.0)], 0.75, Some(1.5))]
+    #[case(&[(1.0, 2.0), (2.0, 4.0), (INF, 4.0)], 0.25, Some(0.5))]
+    #[case(&[(1.0, 2.0), (2.0, 4.0), (INF, 4.0)], 1.0, Some(2.0))]
+    #[case(&[(1.0, 2.0), (2.0, 4.0), (INF, 4.0)], 0.0, Some(0.0))]
+    #[case(&[(1.0, 0.0), (2.0, 4.0), (INF, 4.0)], 0.0, Some(1.0))] // the first bucket is empty
+    #[case(&[(1.0, 0.0), (2.0, 0.0), (INF, 4.0)], 0.5, Some(2.0))] // only known to be at least 2
+    #[case(&[(1.0, 2.0), (2.0, 2.0), (INF, 4.0)], 0.9, Some(2.0))]
+    #[case(&[(-1.0, 2.0), (2.0, 4.0), (INF, 4.0)], 0.25, Some(-1.0))] // a first bound of 0 or less
+    #[case(&[(-1.0, 2.0), (2.0, 4.0), (INF, 4.0)], 0.75, Some(0.5))]
+    #[case(&[(1.0, 3.0), (2.0, 2.0), (INF, 4.0)], 0.75, Some(1.0))] // counts that fall
+    #[case(&[(1.0, 4.0), (INF, 2.0)], 1.0, Some(1.0))]
+    #[case(&[(1.0, 0.0), (INF, 0.0)], 0.5, None)]
+    #[case(&[(1.0, 2.0), (2.0, 4.0)], 0.5, None)] // no +Inf bucket
+    #[case(&[(INF, 4.0)], 0.5, None)]
+    #[case(&[], 0.5, None)]
+    #[case(&[(1.0, f64::NAN), (INF, 4.0)], 0.5, None)]
+    #[case(&[(1.0, 2.0), (INF, 4.0)], 1.1, None)]
+    #[case(&[(1.0, 2.0), (INF, 4.0)], -0.1, None)]
+    #[case(&[(1.0, 2.0), (INF, 4.0)], f64::NAN, None)]
+    fn quantiles(#[case] buckets: &[(f64, f64)], #[case] q: f64, #[case] wanted: Option<f64>) {
+        assert_eq!(one(buckets).quantile(q), wanted);
+    }
+
+    #[test]
+    fn delta_is_what_happened_in_between() {
+        let (old, new) = (
+            one(&[(1.0, 1.0), (INF, 4.0)]),
+            one(&[(1.0, 3.0), (INF, 9.0)]),
+        );
+        let got = new.delta(&old).unwrap();
+        assert_eq!(
+            got,
+            Histogram {
+                sum: Some(0.0),
+                ..one(&[(1.0, 2.0), (INF, 5.0)])
+            }
+        );
+        assert_eq!(got.observations(), Some(5.0));
+        assert_eq!(new.delta(&new).unwrap().observations(), Some(0.0));
+    }
+
+    #[rstest]
+    #[case(&[(1.0, 0.0), (INF, 9.0)])] // a bucket fell
+    #[case(&[(1.0, 2.0), (INF, 3.0)])] // all fell: a restart
+    #[case(&[(2.0, 3.0), (INF, 9.0)])] // other bounds
+    #[case(&[(1.0, 3.0), (2.0, 3.0), (INF, 9.0)])]
+    #[case(&[(1.0, f64::NAN), (INF, 9.0)])]
+    fn delta_across_a_restart_is_none(#[case] new: &[(f64, f64)]) {
+        assert_eq!(one(new).delta(&one(&[(1.0, 1.0), (INF, 4.0)])), None);
+    }
+
+    #[test]
+    fn delta_sees_a_count_that_fell_alone() {
+        let old = one(&[(INF, 4.0)]);
+        assert_eq!(
+            Histogram {
+                count: Some(3.0),
+                ..old.clone()
+            }
+            .delta(&old),
+            None
+        );
+        assert_eq!(
+            Histogram {
+                count: None,
+                ..old.clone()
+            }
+            .delta(&old),
+            None
+        );
+        assert_eq!(
+            Histogram {
+                sum: None,
+                ..old.clone()
+            }
+            .delta(&old)
+            .unwrap()
+            .sum,
+            None
+        );
+    }
+
+    #[test]
+    fn merge_adds_up_at_common_bounds() {
+        let (a, b) = (
+            one(&[(1.0, 1.0), (2.0, 2.0), (INF, 4.0)]),
+            one(&[(0.5, 1.0), (2.0, 3.0), (4.0, 3.0), (INF, 3.0)]),
+        );
+        let wanted = Histogram {
+            sum: Some(20.0),
+            ..one(&[(2.0, 5.0), (INF, 7.0)])
+        };
+        assert_eq!(a.merge(&b), wanted);
+        assert_eq!(b.merge(&a), wanted);
+        assert_eq!(a.merge(&Histogram::default()), a);
+        assert_eq!(
+            [&a, &b]
+                .into_iter()
+                .fold(Histogram::default(), |sum, next| sum.merge(next)),
+            wanted
+        );
+        assert_eq!(a.merge(&Histogram { sum: None, ..b }).sum, None);
+    }
+
+    #[test]
+    fn mean_and_observations() {
+        let some = one(&[(1.0, 1.0), (INF, 4.0)]);
+        assert_eq!((some.mean(), some.observations()), (Some(2.5), Some(4.0)));
+        let only_count = Histogram {
+            buckets: Vec::new(),
+            sum: Some(3.0),
+            count: Some(2.0),
+        };
+        assert_eq!(
+            (only_count.mean(), only_count.observations()),
+            (Some(1.5), Some(2.0))
+        );
+        assert_eq!(
+            (
+                one(&[(INF, 0.0)]).mean(),
+                Histogram::default().observations()
+            ),
+            (None, None)
+        );
     }
 }

@@ -136,7 +136,10 @@ mod tests {
     use super::*;
     use rstest::rstest;
 
-    fn read(text: &str) -> Result<(Option<String>, Vec<(String, String)>, String), Reason> {
+    /// The metric's name, the labels, and what follows the block.
+    type Told = (Option<String>, Vec<(String, String)>, String);
+
+    fn read(text: &str) -> Result<Told, Reason> {
         let mut cursor = Cursor(text.as_bytes());
         let mut out = Vec::new();
         let metric = block(&mut cursor, 3, &mut out)?.map(|name| name.meaning().into_owned());

@@ -29,6 +29,7 @@ mod properties;
 pub mod raw;
 mod read;
 mod scan;
+mod store;
 #[cfg(test)]
 mod tests;
 mod unread;
