@@ -10,7 +10,7 @@ use super::drain::drain_promise;
 use super::http::{self, Got};
 use super::logs::{LogReading, Phase};
 use super::sleep;
-use crate::model::engine::EngineKind;
+use crate::model::engine::{EngineKind, HttpAnswer};
 use crate::model::object::pod::ContainerState;
 use crate::model::state::EngineState;
 use crate::model::{Evidence, Place, Unknown, time};
@@ -66,7 +66,8 @@ fn not_running(case: &Case<'_>) -> Option<Ruling> {
     };
     match &status.state {
         ContainerState::Terminated(end) => Some(
-            Ruling::new(EngineState::Dead, format!("its container has ended: {}", end.shown()), field("terminated", end.shown())).since(end.finished),
+            Ruling::new(EngineState::Dead, format!("its container has ended: {}", end.shown()), field("terminated", end.shown()))
+                .since(end.finished),
         ),
         // Without a last run a back-off is about the image, which is not the engine's state.
         ContainerState::Waiting { reason, .. } if status.last.is_some() => {
@@ -100,7 +101,9 @@ fn draining(case: &Case<'_>) -> Option<Ruling> {
         let mut evidence = vec![log.evidence(line)];
         evidence.extend(asked);
         let begun = log.reached.get(&Phase::Draining).and_then(|line| line.time()).or(case.observed.deleted_at);
-        return Some(Ruling::new(EngineState::Draining, format!("it was told to end and finishes its requests{left}"), evidence).since(begun));
+        return Some(
+            Ruling::new(EngineState::Draining, format!("it was told to end and finishes its requests{left}"), evidence).since(begun),
+        );
     }
     let asked = asked?;
     let kind = case.engine()?;
@@ -141,14 +144,16 @@ fn dead(case: &Case<'_>) -> Option<Ruling> {
         if !later {
             let mut evidence = vec![log.evidence(line)];
             evidence.extend(case.voice.answer().map(|answer| answer.evidence()));
-            return Some(Ruling::new(EngineState::Dead, format!("its log says that it failed: {}", failure.words()), evidence).since(line.time()));
+            return Some(
+                Ruling::new(EngineState::Dead, format!("its log says that it failed: {}", failure.words()), evidence).since(line.time()),
+            );
         }
     }
     let answer = match case.voice {
         Voice::Closed(answer) | Voice::Unwell(answer, _) | Voice::Silent(answer) => answer,
         Voice::Healthy(_) | Voice::Open(_) | Voice::NotAsked => return None,
     };
-    if case.moved_around(answer.at) {
+    if case.moved_around(answer.at) || (case.is_follower() && matches!(case.voice, Voice::Closed(_))) {
         return None;
     }
     let was_up = case.had_been_up(Some(answer.at));
@@ -178,7 +183,7 @@ fn dead(case: &Case<'_>) -> Option<Ruling> {
 }
 
 /// The first of the unbroken row of failures that ends with this answer.
-fn first_failure(case: &Case<'_>, answer: &crate::model::engine::HttpAnswer) -> Option<Timestamp> {
+fn first_failure(case: &Case<'_>, answer: &HttpAnswer) -> Option<Timestamp> {
     let route = http::route(answer);
     case.answers
         .newest_first(&[route])
@@ -199,7 +204,12 @@ fn stalled(case: &Case<'_>) -> Option<Ruling> {
         Evidence::new(subject, Place::Metric(stall.gauges.0.clone()), format!("running {}", both(stall.running)), Some(stall.until)),
     ];
     for (name, value) in &stall.counters {
-        evidence.push(Evidence::new(subject, Place::Metric(name.clone()), format!("{value} on both scrapes, {seconds} s apart"), Some(stall.until)));
+        evidence.push(Evidence::new(
+            subject,
+            Place::Metric(name.clone()),
+            format!("{value} on both scrapes, {seconds} s apart"),
+            Some(stall.until),
+        ));
     }
     if let Voice::Healthy(answer) = case.voice {
         evidence.push(answer.evidence());
@@ -215,6 +225,14 @@ fn stalled(case: &Case<'_>) -> Option<Ruling> {
 
 /// It says that it serves, in a way that means it.
 fn ready(case: &Case<'_>) -> Option<Ruling> {
+    if case.is_follower() {
+        return None;
+    }
+    if let Voice::Healthy(health) = case.voice
+        && let Some(ruling) = no_answer_to_work(case, health)
+    {
+        return Some(ruling);
+    }
     let (answer, proof) = match case.voice {
         Voice::Healthy(answer) => {
             let age = time::seconds_between(answer.at, case.observed.now);
@@ -249,7 +267,9 @@ fn ready(case: &Case<'_>) -> Option<Ruling> {
                 return Some(Ruling::unknown(format!("its last sample is {} old and nothing else was asked", time::span(age)), vec![page]));
             }
             // SGLang answers before its warm-up request is done.
-            if case.engine() == Some(EngineKind::Sglang) && case.log().is_some_and(|log| log.phase.is_some_and(|phase| phase < Phase::Serving)) {
+            if case.engine() == Some(EngineKind::Sglang)
+                && case.log().is_some_and(|log| log.phase.is_some_and(|phase| phase < Phase::Serving))
+            {
                 return None;
             }
             (None, Evidence::new(&newest.subject, Place::Http(format!("GET {}", newest.path)), "200", Some(newest.at)))
@@ -280,6 +300,17 @@ fn ready(case: &Case<'_>) -> Option<Ruling> {
     Some(Ruling::new(EngineState::Ready, why, evidence).since(became_ready(case)))
 }
 
+/// Its health is good, and a request got no answer or an error: asleep, paused or stalled all look like this, so it is not READY.
+fn no_answer_to_work(case: &Case<'_>, health: &HttpAnswer) -> Option<Ruling> {
+    let work = case.answers.newest(http::WORK)?;
+    let failed = matches!(http::got(work), Got::Silent | Got::Status(500 | 502 | 504));
+    let together = time::seconds_between(work.at, health.at) <= 60;
+    (failed && together && case.movement.moved != Ok(true)).then(|| {
+        let why = format!("{} answers 200, but {} gave {}", health.request(), work.request(), work.outcome_word());
+        Ruling::unknown(why, vec![work.evidence(), health.evidence()])
+    })
+}
+
 /// When it became ready: its log says so, or the first good answer after a failed one.
 pub(super) fn became_ready(case: &Case<'_>) -> Option<Timestamp> {
     if let Some(at) = case.log().and_then(|log| log.reached.get(&Phase::Serving)?.time()) {
@@ -289,10 +320,12 @@ pub(super) fn became_ready(case: &Case<'_>) -> Option<Timestamp> {
 }
 
 /// The first good health answer that follows a failed one.
-pub(super) fn first_good<'a>(case: &Case<'a>) -> Option<&'a crate::model::engine::HttpAnswer> {
+pub(super) fn first_good<'a>(case: &Case<'a>) -> Option<&'a HttpAnswer> {
     let mut failed = false;
     let mut first = None;
-    for answer in case.answers.iter().filter(|answer| http::HEALTH.contains(&http::route(answer)) || http::READY.contains(&http::route(answer))) {
+    for answer in
+        case.answers.iter().filter(|answer| http::HEALTH.contains(&http::route(answer)) || http::READY.contains(&http::route(answer)))
+    {
         match http::got(answer) {
             Got::Status(200) if failed => {
                 first = Some(answer);
@@ -331,10 +364,17 @@ fn loading(case: &Case<'_>) -> Option<Ruling> {
                 let mut evidence = vec![answer.evidence()];
                 evidence.extend(newest_line(case));
                 let since = case.log().and_then(|log| log.reached.get(&Phase::Warming)?.time());
-                Ruling::new(EngineState::Warming, format!("its port is open, {} answers {status}: warm-up", answer.request()), evidence).since(since)
+                Ruling::new(EngineState::Warming, format!("its port is open, {} answers {status}: warm-up", answer.request()), evidence)
+                    .since(since)
             }
-            _ if body.contains("loading") => Ruling::new(EngineState::Loading, "it answers that it loads the model", vec![answer.evidence()]),
-            _ => Ruling::new(EngineState::Starting, format!("{} answers {status}, and it had not been up yet", answer.request()), vec![answer.evidence()]),
+            _ if body.contains("loading") => {
+                Ruling::new(EngineState::Loading, "it answers that it loads the model", vec![answer.evidence()])
+            }
+            _ => Ruling::new(
+                EngineState::Starting,
+                format!("{} answers {status}, and it had not been up yet", answer.request()),
+                vec![answer.evidence()],
+            ),
         });
     }
     if let Some(log) = case.log()
@@ -343,16 +383,27 @@ fn loading(case: &Case<'_>) -> Option<Ruling> {
     {
         let since = |phase: Phase| log.reached.get(&phase).and_then(|line| line.time());
         let loading_since = || [Phase::LoadBegin, Phase::Downloading, Phase::Loading].into_iter().filter_map(since).min();
-        let say = |state: EngineState, why: &str, since: Option<Timestamp>| Some(add(Ruling::new(state, why, vec![log.evidence(line)]).since(since)));
+        let say = |state: EngineState, why: &str, since: Option<Timestamp>| {
+            Some(add(Ruling::new(state, why, vec![log.evidence(line)]).since(since)))
+        };
         match phase {
             Phase::Started => return say(EngineState::Starting, "its process is up, it does not load yet", since(Phase::Started)),
             Phase::Downloading => return Some(add(downloading(log))),
             Phase::LoadBegin | Phase::Downloaded | Phase::Loading => {
                 let done = log.newest_of(super::logs::Counted::Shards).and_then(|progress| progress.share);
-                let why = done.map_or_else(|| "it loads the weights".to_owned(), |share| format!("it loads the weights: {:.0} % of the shards", share * 100.0));
+                let why = done.map_or_else(
+                    || "it loads the weights".to_owned(),
+                    |share| format!("it loads the weights: {:.0} % of the shards", share * 100.0),
+                );
                 return say(EngineState::Loading, &why, loading_since());
             }
-            Phase::Warming => return say(EngineState::Warming, "its weights are in; it compiles, sizes its cache or captures graphs", since(Phase::Warming)),
+            Phase::Warming => {
+                return say(
+                    EngineState::Warming,
+                    "its weights are in; it compiles, sizes its cache or captures graphs",
+                    since(Phase::Warming),
+                );
+            }
             Phase::Stopping => return say(EngineState::Dead, "its log says that it has shut down", since(Phase::Stopping)),
             Phase::Serving | Phase::Awake | Phase::Asleep | Phase::Draining | Phase::Failed => {}
         }
@@ -360,9 +411,12 @@ fn loading(case: &Case<'_>) -> Option<Ruling> {
     if let Some(log) = case.other_logs().find(|log| log.phase == Some(Phase::Downloading)).filter(|_| case.log().is_none()) {
         return Some(add(downloading(log)));
     }
-    if let Voice::Closed(answer) = case.voice {
+    if let Voice::Closed(answer) = case.voice
+        && !case.is_follower()
+    {
         let since = case.observed.status.and_then(|status| status.running_since().flatten());
-        let why = format!("its port is still closed ({}), which is normal while it loads; no log tells how far it is", answer.outcome_word());
+        let why =
+            format!("its port is still closed ({}), which is normal while it loads; no log tells how far it is", answer.outcome_word());
         return Some(Ruling::new(EngineState::Starting, why, vec![answer.evidence()]).since(since));
     }
     None
@@ -394,6 +448,10 @@ fn newest_line(case: &Case<'_>) -> Option<Evidence> {
 /// Nothing decides.
 fn nothing(case: &Case<'_>) -> Ruling {
     let mut evidence: Vec<Evidence> = newest_line(case).into_iter().collect();
+    if case.is_follower() {
+        evidence.extend(case.voice.answer().map(|answer| answer.evidence()));
+        return Ruling::unknown("it is a further rank of its group: its port tells nothing, the first rank answers for it", evidence);
+    }
     match case.voice {
         Voice::Open(answer) => {
             evidence.insert(0, answer.evidence());
@@ -429,7 +487,12 @@ fn with_stalled_ranks(case: &Case<'_>, mut ruling: Ruling) -> Ruling {
         };
         let value = format!("engine {rank} has {has} and does not move for {} s", stall.seconds());
         let gauge = if waiting > 0.0 { &stall.gauges.1 } else { &stall.gauges.0 };
-        ruling.evidence.push(Evidence::new(subject, Place::Metric(format!("{gauge}{{engine=\"{rank}\"}}")), value.clone(), Some(stall.until)));
+        ruling.evidence.push(Evidence::new(
+            subject,
+            Place::Metric(format!("{gauge}{{engine=\"{rank}\"}}")),
+            value.clone(),
+            Some(stall.until),
+        ));
         ruling.why.push_str(&format!("; {value}"));
     }
     ruling

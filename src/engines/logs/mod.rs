@@ -218,7 +218,10 @@ impl Reader {
         }
         let shown = Line { text: text::tidy(cut(line.trim(), 400)).to_string(), at, not_before: self.reading.last_at };
         self.reading.last_at = at.or(self.reading.last_at);
-        let lower = line.to_lowercase();
+        if is_access_line(line) {
+            return self.take_access(line, &shown);
+        }
+        let lower = line.to_ascii_lowercase();
         if let Some(version) = phrases_vllm::version(line, &lower).filter(|_| self.may_be(EngineKind::Vllm)) {
             self.reading.kind.get_or_insert(EngineKind::Vllm);
             self.reading.version.get_or_insert((version, shown.clone()));
@@ -239,6 +242,14 @@ impl Reader {
         }
     }
 
+    /// uvicorn's access lines. Paths in them are strangers' text, so no phrase is looked for. vLLM's port opens only when all is
+    /// ready; SGLang's opens before its warm-up.
+    fn take_access(&mut self, line: &str, shown: &Line) {
+        if self.wanted.or(self.reading.kind) == Some(EngineKind::Vllm) && line.contains("\" 200") {
+            self.reach(Phase::Serving, shown);
+        }
+    }
+
     fn may_be(&self, kind: EngineKind) -> bool {
         self.wanted.is_none_or(|wanted| wanted == kind) && self.reading.kind.is_none_or(|found| found == kind)
     }
@@ -246,12 +257,9 @@ impl Reader {
     /// The phrase of an engine. Shared words (`Application startup complete`) count for the engine that is known; while none is,
     /// only phrases that one engine alone has decide.
     fn engine_phrase(&self, lower: &str) -> Option<(EngineKind, Phase)> {
-        let find = |kind, table: &[phrases::Phrase]| {
-            let phrase = self.may_be(kind).then(|| table.iter().find(|phrase| phrase.matches(lower))).flatten()?;
-            Some((kind, phrase.phase))
-        };
-        let vllm = find(EngineKind::Vllm, phrases_vllm::PHRASES);
-        let sglang = find(EngineKind::Sglang, phrases_sglang::PHRASES);
+        let find = |kind, table: &phrases::Table<Phase>| Some((kind, self.may_be(kind).then(|| table.find(lower)).flatten()?));
+        let vllm = find(EngineKind::Vllm, &phrases_vllm::TABLE);
+        let sglang = find(EngineKind::Sglang, &phrases_sglang::TABLE);
         match (vllm, sglang) {
             (Some(_), Some(_)) => None,
             (one, other) => one.or(other),
@@ -322,12 +330,14 @@ impl Reader {
     }
 
     fn take_download(&mut self, line: &str, lower: &str, shown: &Line) {
-        let Some(phrase) = phrases::DOWNLOADS.iter().find(|phrase| phrase.matches(lower)) else { return };
+        let Some(phase) = phrases::DOWNLOAD_TABLE.find(lower) else { return };
         if self.reading.phase.is_some_and(|phase| phase >= Phase::Loading) {
             return;
         }
-        self.reach(phrase.phase, shown);
-        if phrase.phase == Phase::Downloading && let Some((count, share)) = bar::count_in_words(line) {
+        self.reach(phase, shown);
+        if phase == Phase::Downloading
+            && let Some((count, share)) = bar::count_in_words(line)
+        {
             self.progressed(Progress {
                 what: Counted::Download,
                 share,
@@ -374,6 +384,11 @@ impl Reader {
             progress.elapsed_s = Some(seconds * share / (share - before));
         }
     }
+}
+
+/// `INFO:     10.0.0.1:52722 - "GET /health HTTP/1.1" 200 OK`.
+fn is_access_line(line: &str) -> bool {
+    line.contains(" HTTP/1.") && line.contains(" - \"")
 }
 
 /// What a bar counts, from the text before it.

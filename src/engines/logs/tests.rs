@@ -20,7 +20,10 @@ fn reading(kind: Option<EngineKind>, lines: &str) -> LogReading {
 
 #[rstest]
 // vLLM, by release.
-#[case("(EngineCore pid=28606) INFO 11-30 23:34:25 [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: model='/m', compilation_config={}", Phase::Started)]
+#[case(
+    "(EngineCore pid=28606) INFO 11-30 23:34:25 [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: model='/m', compilation_config={}",
+    Phase::Started
+)]
 #[case("INFO 11-12 09:50:00 [llm_engine.py:237] Initializing an LLM engine (v0.5.4) with config: model='m'", Phase::Started)]
 #[case("INFO 11-12 09:50:00 [api_server.py:1043] vLLM API server version 0.8.5", Phase::Started)]
 #[case("INFO 11-12 09:50:00 [utils.py] Waiting for 2 local, 6 remote core engine proc(s) to start.", Phase::Started)]
@@ -37,10 +40,16 @@ fn reading(kind: Option<EngineKind>, lines: &str) -> LogReading {
 #[case("INFO 11-12 09:50:00 [backends.py] Compiling a graph for dynamic shape takes 21.3 s", Phase::Warming)]
 #[case("INFO 11-12 09:50:00 [monitor.py] torch.compile takes 27.0 s in total", Phase::Warming)]
 #[case("INFO 11-12 09:50:00 [monitor.py] torch.compile and initial profiling/warmup run together took 27.0 s", Phase::Warming)]
-#[case("INFO 11-12 09:50:00 [backends.py] Directly load the compiled graph(s) for dynamic shape from the cache, took 1.2 s", Phase::Warming)]
+#[case(
+    "INFO 11-12 09:50:00 [backends.py] Directly load the compiled graph(s) for dynamic shape from the cache, took 1.2 s",
+    Phase::Warming
+)]
 #[case("INFO 11-12 09:50:00 [gpu_worker.py] Available KV cache memory: 51.2 GiB", Phase::Warming)]
 #[case("INFO 11-12 09:50:00 [kv_cache_utils.py] GPU KV cache size: 419,296 tokens", Phase::Warming)]
-#[case("INFO 11-12 09:50:00 [kv_cache_utils.py:2327] GPU + host KV cache size: 524,288 tokens, Maximum concurrency for 1,024 tokens per request: 512.00x", Phase::Warming)]
+#[case(
+    "INFO 11-12 09:50:00 [kv_cache_utils.py:2327] GPU + host KV cache size: 524,288 tokens, Maximum concurrency for 1,024 tokens per request: 512.00x",
+    Phase::Warming
+)]
 #[case("Capturing CUDA graphs (mixed prefill-decode, PIECEWISE):  62%|######2   | 42/67 [00:03<00:02, 12.0it/s]", Phase::Warming)]
 #[case("Capturing CUDA graph shapes:  50%|#####     | 33/66 [00:10<00:10,  3.1it/s]", Phase::Warming)]
 #[case("INFO 11-12 09:50:00 [gpu_model_runner.py] Graph capturing finished in 12 secs, took 0.61 GiB", Phase::Warming)]
@@ -49,14 +58,23 @@ fn reading(kind: Option<EngineKind>, lines: &str) -> LogReading {
 #[case("INFO 11-12 09:50:00 [api_server.py] Starting vLLM API server 0 on http://0.0.0.0:8000", Phase::Warming)]
 #[case("INFO 11-12 09:50:00 [entry.py:140] Starting vLLM server on http://127.0.0.1:18000", Phase::Warming)]
 #[case("INFO:     Application startup complete.", Phase::Serving)]
-#[case("INFO 11-12 09:59:40 [loggers.py] Engine 000: Avg prompt throughput: 0.0 tokens/s, Running: 0 reqs, GPU KV cache usage: 0.0%", Phase::Serving)]
+#[case(
+    "INFO 11-12 09:59:40 [loggers.py] Engine 000: Avg prompt throughput: 0.0 tokens/s, Running: 0 reqs, GPU KV cache usage: 0.0%",
+    Phase::Serving
+)]
 #[case("INFO 11-12 09:50:00 [x.py] It took 1.23 seconds to fall asleep.", Phase::Asleep)]
 #[case("INFO 11-12 09:50:00 [gpu_worker.py] Sleep mode freed 60.1 GiB memory, 1.2 GiB memory is still in use.", Phase::Asleep)]
 #[case("INFO 11-12 09:50:00 [x.py] It took 0.5 seconds to wake up tags {'weights', 'kv_cache'}.", Phase::Awake)]
-#[case("(EngineCore pid=1) INFO 11-30 23:34:48 [core.py:1655] [shutdown] EngineCore: draining in-flight requests count=3 timeout=20s", Phase::Draining)]
+#[case(
+    "(EngineCore pid=1) INFO 11-30 23:34:48 [core.py:1655] [shutdown] EngineCore: draining in-flight requests count=3 timeout=20s",
+    Phase::Draining
+)]
 #[case("(EngineCore pid=1) INFO 11-30 23:34:48 [core.py:1635] [shutdown] EngineCore: start mode=abort timeout=0s", Phase::Stopping)]
 #[case("(EngineCore pid=1) ERROR 11-30 23:34:48 [core.py:9] EngineCore failed to start.", Phase::Failed)]
-#[case("ValueError: Free memory on device (9.41/79.10 GiB) on startup is less than desired GPU memory utilization (0.9, 71.19 GiB).", Phase::Failed)]
+#[case(
+    "ValueError: Free memory on device (9.41/79.10 GiB) on startup is less than desired GPU memory utilization (0.9, 71.19 GiB).",
+    Phase::Failed
+)]
 #[case("torch.distributed.DistStoreError: Timed out after 181 seconds waiting for clients. 2/3 clients joined.", Phase::Failed)]
 fn vllm(#[case] line: &str, #[case] wanted: Phase) {
     assert_eq!(reading(Some(EngineKind::Vllm), line).phase, Some(wanted));
@@ -70,7 +88,10 @@ fn vllm(#[case] line: &str, #[case] wanted: Phase) {
 #[case("[2026-11-12 09:50:00 TP0] Init torch distributed begin.", Phase::Started)]
 #[case("[2026-11-12 09:50:00 DP0 TP1 PP0 EP0] Load weight begin. avail mem=78.58 GB", Phase::LoadBegin)]
 #[case("Loading safetensors checkpoint shards:  50% Completed | 2/4 [00:01<00:01,  1.5it/s]", Phase::Loading)]
-#[case("[2026-11-12 09:50:00 TP0] Load weight end. elapsed=3.2 s, type=LlamaForCausalLM, avail mem=63.2 GB, mem usage=15.3 GB.", Phase::Warming)]
+#[case(
+    "[2026-11-12 09:50:00 TP0] Load weight end. elapsed=3.2 s, type=LlamaForCausalLM, avail mem=63.2 GB, mem usage=15.3 GB.",
+    Phase::Warming
+)]
 #[case("[2026-11-12 09:50:00 TP0] KV Cache is allocated. #tokens: 419296, K size: 25.6 GB, V size: 25.6 GB", Phase::Warming)]
 #[case("[2026-11-12 09:50:00 TP0] Memory pool end. avail mem=10.1 GB", Phase::Warming)]
 #[case("[2026-11-12 09:50:00 TP0] max_total_num_tokens=419296, chunked_prefill_size=8192", Phase::Warming)]
@@ -197,6 +218,17 @@ fn bars_are_kept_within_bounds() {
     assert!(reading.progress.len() <= KEPT + 1);
     assert_eq!(reading.progress[0].count, "0/9999");
     assert_eq!(reading.newest().unwrap().count, "4999/9999");
+}
+
+#[rstest]
+#[case(Some(EngineKind::Vllm), "INFO:     127.0.0.1:52722 - \"GET /health HTTP/1.1\" 200 OK", Some(Phase::Serving))]
+#[case(Some(EngineKind::Vllm), "INFO:     127.0.0.1:52722 - \"GET /health HTTP/1.1\" 503 Service Unavailable", None)]
+#[case(Some(EngineKind::Vllm), "INFO:     127.0.0.1:52722 - \"GET /EngineDeadError HTTP/1.1\" 404 Not Found", None)]
+#[case(Some(EngineKind::Sglang), "INFO:     127.0.0.1:52722 - \"GET /v1/models HTTP/1.1\" 200 OK", None)]
+#[case(None, "INFO:     127.0.0.1:52722 - \"GET /health HTTP/1.1\" 200 OK", None)]
+fn access_lines(#[case] kind: Option<EngineKind>, #[case] line: &str, #[case] wanted: Option<Phase>) {
+    let reading = reading(kind, line);
+    assert_eq!((reading.phase, reading.kind), (wanted, None));
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! The recorded pages of every release, and what the engine does on each.
+#![allow(clippy::too_many_arguments)]
 
 use rstest::rstest;
 
@@ -17,12 +18,30 @@ fn value(fact: &Known<crate::model::Fact<f64>>) -> Option<f64> {
 #[rstest]
 #[case("vllm-0.33.0.txt", EngineKind::Vllm, 12.0, 3.0, Some(0.6321428571428571), 148_233.0, 90_112.0, "vllm:kv_cache_usage_perc")]
 #[case("vllm-0.33.0-with-http.txt", EngineKind::Vllm, 12.0, 3.0, Some(0.6321428571428571), 148_233.0, 90_112.0, "vllm:kv_cache_usage_perc")]
-#[case("vllm-0.33.0-lora-specdecode.txt", EngineKind::Vllm, 12.0, 3.0, Some(0.6321428571428571), 148_233.0, 90_112.0, "vllm:kv_cache_usage_perc")]
+#[case(
+    "vllm-0.33.0-lora-specdecode.txt",
+    EngineKind::Vllm,
+    12.0,
+    3.0,
+    Some(0.6321428571428571),
+    148_233.0,
+    90_112.0,
+    "vllm:kv_cache_usage_perc"
+)]
 #[case("vllm-0.20.2.txt", EngineKind::Vllm, 12.0, 3.0, Some(0.6321428571428571), 148_233.0, 90_112.0, "vllm:kv_cache_usage_perc")]
 #[case("vllm-0.12.0.txt", EngineKind::Vllm, 12.0, 3.0, Some(0.6321428571428571), 148_233.0, 90_112.0, "vllm:kv_cache_usage_perc")]
 #[case("vllm-0.10.2.txt", EngineKind::Vllm, 12.0, 3.0, Some(0.6321428571428571), 148_233.0, 90_112.0, "vllm:kv_cache_usage_perc")]
 #[case("vllm-0.8.5.txt", EngineKind::Vllm, 12.0, 3.0, Some(0.6321428571428571), 148_233.0, 90_112.0, "vllm:gpu_cache_usage_perc")]
-#[case::two_models_no_engine_label("vllm-0.5.4-v0engine-captured.txt", EngineKind::Vllm, 3.0, 5.0, Some(0.0026235242675994863), 90.0, 2546.0, "vllm:gpu_cache_usage_perc")]
+#[case::two_models_no_engine_label(
+    "vllm-0.5.4-v0engine-captured.txt",
+    EngineKind::Vllm,
+    3.0,
+    5.0,
+    Some(0.0026235242675994863),
+    90.0,
+    2546.0,
+    "vllm:gpu_cache_usage_perc"
+)]
 #[case::four_ranks("vllm-0.33.0-dp4.txt", EngineKind::Vllm, 12.0, 3.0, Some(0.6321428571428571 / 4.0), 4.0 * 148_233.0, 4.0 * 90_112.0, "vllm:kv_cache_usage_perc")]
 #[case("vllm-0.32.0-live/busy.txt", EngineKind::Vllm, 6.0, 0.0, Some(0.00293040293040292), 38.0, 1013.0, "vllm:kv_cache_usage_perc")]
 #[case("sglang-0.5.23.txt", EngineKind::Sglang, 18.0, 4.0, Some(0.487), 120_345.0, 90_321.0, "sglang:token_usage")]
@@ -181,7 +200,12 @@ fn openmetrics_pages_are_read_alike() {
 #[case("trtllm_num_requests_running 2\ntrtllm_num_requests_waiting 1\ntrtllm_kv_cache_utilization 0.5\n", 2.0, 1.0, Some(0.5))]
 #[case("tgi_batch_current_size 2\ntgi_queue_size 1\n", 2.0, 1.0, None)]
 #[case("llamacpp:requests_processing 2\nllamacpp:requests_deferred 1\n", 2.0, 1.0, None)]
-#[case("nv_trt_llm_request_metrics{request_type=\"scheduled\"} 2\nnv_trt_llm_request_metrics{request_type=\"waiting\"} 1\nnv_trt_llm_request_metrics{request_type=\"max\"} 64\nnv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"fraction\"} 0.25\n", 2.0, 1.0, Some(0.25))]
+#[case(
+    "nv_trt_llm_request_metrics{request_type=\"scheduled\"} 2\nnv_trt_llm_request_metrics{request_type=\"waiting\"} 1\nnv_trt_llm_request_metrics{request_type=\"max\"} 64\nnv_trt_llm_kv_cache_block_metrics{kv_cache_block_type=\"fraction\"} 0.25\n",
+    2.0,
+    1.0,
+    Some(0.25)
+)]
 fn other_servers(#[case] page: &str, #[case] running: f64, #[case] waiting: f64, #[case] kv: Option<f64>) {
     let report = Scene::new().page(0, page).report();
     assert_eq!(report.kind, Ok(EngineKind::OpenAi));

@@ -35,6 +35,8 @@ fn page(running: u32, total: u32) -> String {
 #[case::health(Scene::sglang().healthy(), "READY")]
 #[case::old_without_ready(Scene::sglang().healthy().says("/ready", 0, 404, "{}"), "READY")]
 #[case::page_alone(Scene::sglang().page(0, &page(2, 9)), "READY")]
+#[case::follower(Scene::sglang().args(&["--node-rank", "1"]).healthy(), "UNKNOWN")]
+#[case::leader(Scene::sglang().args(&["--node-rank=0"]).healthy(), "READY")]
 // Paused.
 #[case::paused(Scene::sglang().says("/ready", 0, 503, "").healthy().log(UP_LOG), "PAUSED")]
 #[case::paused_by_call(Scene::sglang().healthy().says("POST /pause_generation", 5, 200, r#"{"status":"ok"}"#), "PAUSED")]

@@ -84,6 +84,15 @@ fn ready_since() {
     assert_eq!(Scene::vllm().healthy().report().since, None);
 }
 
+#[test]
+fn a_port_that_never_answered_says_nothing_beside_one_that_does() {
+    let mut scene = Scene::vllm().refused("/health", 0).healthy().refused("/health", 0);
+    for answer in &mut scene.answers {
+        answer.port = Some(if answer.status().is_some() { 8000 } else { 9000 });
+    }
+    assert_eq!(scene.word(), "READY");
+}
+
 #[rstest]
 #[case(Scene::new().says("/version", 0, 200, r#"{"version":"0.19.0"}"#), Some("0.19.0"))]
 #[case(Scene::new().log("INFO 11-12 09:56:02 [core.py:101] Initializing a V1 LLM engine (v0.33.0) with config: x"), Some("0.33.0"))]

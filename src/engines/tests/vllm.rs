@@ -60,6 +60,15 @@ fn frozen() -> Scene {
 // From 0.33 on /is_sleeping is true for a plain pause too; the gauge still says awake.
 #[case::paused_is_sleeping(Scene::vllm().healthy().says("/is_sleeping", 0, 200, SLEEPING).says("/is_paused", 0, 200, PAUSED).page(0, &gauge(1, 0, 0)), "PAUSED")]
 #[case::asleep_is_paused(Scene::vllm().healthy().says("/is_sleeping", 0, 200, SLEEPING).says("/is_paused", 0, 200, PAUSED).page(0, &gauge(0, 1, 0)), "SLEEPING(1)")]
+#[case::paused_by_words(Scene::vllm().healthy().says("POST /v1/completions", 0, 503, r#"{"error":{"code":"engine_paused"}}"#), "PAUSED")]
+// A request hangs and nothing tells why.
+#[case::hangs(Scene::vllm().healthy().silent("POST /v1/completions", 0), "UNKNOWN")]
+#[case::hangs_but_moves(Scene::vllm().healthy().silent("POST /v1/completions", 0).load(60, 1, 0, 5).load(0, 1, 0, 50), "READY")]
+#[case::answered_after_all(Scene::vllm().healthy().silent("POST /v1/completions", 30).says("POST /v1/completions", 0, 200, "{}"), "READY")]
+#[case::no_room(Scene::vllm().healthy().says("POST /v1/completions", 0, 503, "{}"), "READY")]
+// Ranks that open no port.
+#[case::headless(Scene::vllm().args(&["--headless"]).refused("/health", 0).running_for(9000, true), "UNKNOWN")]
+#[case::headless_loads(Scene::vllm().args(&["--headless"]).refused("/health", 0).log(LOADING), "LOADING")]
 // Asleep: health 200, running and waiting 0 while requests hang.
 #[case::asleep(Scene::vllm().healthy().says("/is_sleeping", 0, 200, SLEEPING), "SLEEPING")]
 #[case::asleep_1(Scene::vllm().healthy().says("/is_sleeping", 0, 200, SLEEPING).page(0, &gauge(0, 1, 0)), "SLEEPING(1)")]
@@ -83,6 +92,7 @@ fn frozen() -> Scene {
 // Frozen core.
 #[case::frozen(frozen(), "STALLED")]
 // Dead.
+#[case::died_asleep(Scene::vllm().says("/is_sleeping", 60, 200, SLEEPING).says("/health", 0, 503, ""), "DEAD")]
 #[case::dead(Scene::vllm().says("/health", 0, 503, ""), "DEAD")]
 #[case::dead_before_0_12(Scene::vllm().says("/health", 0, 500, "Internal Server Error"), "DEAD")]
 #[case::dead_with_stale_page(Scene::vllm().load(60, 3, 0, 5).load(30, 3, 0, 5).says("/health", 0, 503, ""), "DEAD")]
@@ -145,7 +155,8 @@ fn disagreement_about_sleep_shows_both() {
 
 #[test]
 fn sleep_began_when_the_row_of_words_did() {
-    let asleep = Scene::vllm().says("/is_sleeping", 90, 200, AWAKE).says("/is_sleeping", 60, 200, SLEEPING).says("/is_sleeping", 0, 200, SLEEPING);
+    let asleep =
+        Scene::vllm().says("/is_sleeping", 90, 200, AWAKE).says("/is_sleeping", 60, 200, SLEEPING).says("/is_sleeping", 0, 200, SLEEPING);
     assert_eq!(asleep.report().since, Some(at(60)));
     let logged = asleep.log("INFO 11-12 09:58:50 [x.py:1] It took 1.2 seconds to fall asleep.");
     assert_eq!(logged.report().since, Some(at(70)));
