@@ -1,6 +1,7 @@
 use rstest::rstest;
 
 use super::*;
+use crate::model::Subject;
 
 const NOW: &str = "2026-11-12T10:00:00Z";
 
