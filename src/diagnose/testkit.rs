@@ -164,7 +164,7 @@ impl Kit {
             port: Some(8000),
             path: "/metrics".into(),
             at: now() + SignedDuration::from_secs(offset),
-            page: read(text.as_bytes(), &Filter::All),
+            page: read(text.as_bytes(), &Filter::All).into(),
         });
         self
     }

@@ -226,7 +226,7 @@ mod tests {
             port: Some(8000),
             path: "/metrics".into(),
             at: jiff::Timestamp::from_second(1_000_000 + second).unwrap(),
-            page: read(text.as_bytes(), &Filter::All),
+            page: read(text.as_bytes(), &Filter::All).into(),
         }
     }
 

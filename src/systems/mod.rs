@@ -10,11 +10,29 @@ pub mod recognise;
 pub mod selection;
 pub mod units;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::Subject;
 use crate::model::object::Catalogue;
 use crate::model::service::Claim;
+use units::{Unit, units};
+
+/// What all adapters look at, gathered once.
+pub struct Seen<'a> {
+    /// All objects.
+    pub objects: &'a Catalogue,
+    /// Workloads and lone pods that run an engine.
+    pub units: Vec<Unit>,
+    /// Autoscalers by what they scale.
+    pub autoscalers: BTreeMap<Subject, Vec<Subject>>,
+}
+
+impl<'a> Seen<'a> {
+    /// Gathers it.
+    pub fn new(objects: &'a Catalogue) -> Self {
+        Self { objects, units: units(objects), autoscalers: objects.autoscalers() }
+    }
+}
 
 /// A serving system's adapter.
 pub trait System: Sync {
@@ -25,7 +43,7 @@ pub trait System: Sync {
     fn kinds(&self) -> &'static [(&'static str, &'static str)];
 
     /// The model services that it sees. What is in `taken` belongs to a system that was asked before and is left alone.
-    fn claim(&self, objects: &Catalogue, taken: &BTreeSet<Subject>) -> Vec<Claim>;
+    fn claim(&self, seen: &Seen, taken: &BTreeSet<Subject>) -> Vec<Claim>;
 }
 
 /// All systems, in the order in which they are asked: a system's own objects first, plain last.
@@ -33,10 +51,11 @@ pub const SYSTEMS: &[&dyn System] = &[&owned::Owned, &plain::Plain];
 
 /// All model services, in the order of their identity.
 pub fn claims(objects: &Catalogue) -> Vec<Claim> {
+    let seen = Seen::new(objects);
     let mut taken = BTreeSet::new();
     let mut claims = Vec::new();
     for system in SYSTEMS {
-        let more = system.claim(objects, &taken);
+        let more = system.claim(&seen, &taken);
         for claim in &more {
             for role in &claim.roles {
                 taken.extend(role.workloads.iter().cloned());

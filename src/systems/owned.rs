@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::System;
 use super::plain::{PLAIN_KINDS, claim};
-use super::units::{Unit, units};
+use super::units::Unit;
+use super::{Seen, System};
 use crate::model::object::Catalogue;
 use crate::model::service::{Claim, ServiceId};
 use crate::model::{Evidence, Subject};
@@ -37,10 +37,9 @@ impl System for Owned {
         &[]
     }
 
-    fn claim(&self, objects: &Catalogue, taken: &BTreeSet<Subject>) -> Vec<Claim> {
-        let units = units(objects);
+    fn claim(&self, seen: &Seen, taken: &BTreeSet<Subject>) -> Vec<Claim> {
         let mut groups: BTreeMap<Subject, Vec<&Unit>> = BTreeMap::new();
-        for unit in &units {
+        for unit in &seen.units {
             if !taken.contains(&unit.subject) && !PLAIN_KINDS.contains(&unit.top.kind()) {
                 groups.entry(unit.top.clone()).or_default().push(unit);
             }
@@ -51,11 +50,11 @@ impl System for Owned {
                 let id = ServiceId {
                     namespace: top.namespace().to_owned(),
                     name: top.name().to_owned(),
-                    system: system_of(objects, &top, &units),
+                    system: system_of(seen.objects, &top, &units),
                 };
                 let child = units.first().map_or(&top, |unit| &unit.subject);
                 let found_by = Evidence::field(child, "metadata.ownerReferences", top.to_string());
-                claim(objects, id, found_by, &units)
+                claim(seen, id, found_by, &units)
             })
             .collect()
     }

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::System;
-use super::units::{Unit, autoscalers, roles, routers, units};
+use super::units::{Unit, autoscalers, roles, routers};
+use super::{Seen, System};
 use crate::model::object::Catalogue;
 use crate::model::service::{Claim, ServiceId};
 use crate::model::{Evidence, Subject};
@@ -51,31 +51,30 @@ impl System for Plain {
         ]
     }
 
-    fn claim(&self, objects: &Catalogue, taken: &BTreeSet<Subject>) -> Vec<Claim> {
-        let units = units(objects);
-        let free = units.iter().filter(|unit| !taken.contains(&unit.subject) && PLAIN_KINDS.contains(&unit.top.kind()));
+    fn claim(&self, seen: &Seen, taken: &BTreeSet<Subject>) -> Vec<Claim> {
+        let free = seen.units.iter().filter(|unit| !taken.contains(&unit.subject) && PLAIN_KINDS.contains(&unit.top.kind()));
         let mut groups: BTreeMap<(String, String), (Evidence, Vec<&Unit>)> = BTreeMap::new();
         for unit in free {
-            let (name, evidence) = identity(objects, unit);
+            let (name, evidence) = identity(seen.objects, unit);
             groups.entry((unit.namespace.clone(), name)).or_insert_with(|| (evidence, Vec::new())).1.push(unit);
         }
         groups
             .into_iter()
             .map(|((namespace, name), (found_by, units))| {
-                claim(objects, ServiceId { namespace, name, system: "plain" }, found_by, &units)
+                claim(seen, ServiceId { namespace, name, system: "plain" }, found_by, &units)
             })
             .collect()
     }
 }
 
 /// Puts a claim together from its units.
-pub(super) fn claim(objects: &Catalogue, id: ServiceId, found_by: Evidence, units: &[&Unit]) -> Claim {
+pub(super) fn claim(seen: &Seen, id: ServiceId, found_by: Evidence, units: &[&Unit]) -> Claim {
     let fronts: BTreeSet<Subject> = units.iter().flat_map(|unit| unit.fronts.iter().cloned()).collect();
     let fronts: Vec<Subject> = fronts.into_iter().collect();
     Claim {
         roles: roles(units),
-        autoscalers: autoscalers(objects, units),
-        routers: routers(objects, &fronts),
+        autoscalers: autoscalers(seen, units),
+        routers: routers(seen.objects, &fronts),
         id,
         found_by,
         fronts,

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Seen;
 use super::owners::{group_of, top_of, workload_of};
 use super::recognise::engine_of;
 use super::selection::FrontIndex;
@@ -83,9 +84,13 @@ fn unit(
     pods: &[(&Object, &Pod)],
 ) -> Option<Unit> {
     let above = objects.workload(&subject);
-    let found = pods
+    let own: Vec<Recognised> = pods
         .iter()
-        .find_map(|(object, pod)| engine_of(&object.subject(), &object.meta.labels, &object.meta.annotations, &pod.spec))
+        .map(|(object, pod)| engine_of(&object.subject(), &object.meta.labels, &object.meta.annotations, &pod.spec))
+        .collect();
+    let found = own
+        .iter()
+        .find_map(Clone::clone)
         .or_else(|| {
             let (_, workload) = above?;
             engine_of(&subject, &workload.template_labels, &workload.template_annotations, &workload.template)
@@ -112,7 +117,7 @@ fn unit(
         role: role_of(&labels, above_labels),
         engine: (kind, evidence),
         fronts: fronts.into_iter().collect(),
-        replicas: replicas(&subject, is_workload, pods),
+        replicas: replicas(&subject, is_workload, pods, own),
         namespace,
         labels,
         is_workload,
@@ -121,41 +126,31 @@ fn unit(
     })
 }
 
-fn replicas(subject: &Subject, is_workload: bool, pods: &[(&Object, &Pod)]) -> Vec<ReplicaClaim> {
+/// An engine as recognised: which, in which container, and what shows it.
+type Recognised = Option<(EngineKind, String, Evidence)>;
+
+/// Gathers pods into replicas: groups of an LWS, else one pod each. `own` has each pod's engine, in the same order.
+fn replicas(subject: &Subject, is_workload: bool, pods: &[(&Object, &Pod)], own: Vec<Recognised>) -> Vec<ReplicaClaim> {
     let workload = is_workload.then(|| subject.clone());
-    let mut groups: BTreeMap<Subject, Vec<(u32, Subject)>> = BTreeMap::new();
+    let claim = |subject: Subject, pods: Vec<Subject>, own: Recognised| ReplicaClaim {
+        subject,
+        pods,
+        workload: workload.clone(),
+        container: own.as_ref().map(|(_, container, _)| container.clone()),
+        engine: own.map(|(kind, _, evidence)| (kind, evidence)).ok_or_else(|| Unknown::because("none of its containers is known as an engine")),
+    };
+    let mut groups: BTreeMap<Subject, Vec<(u32, Subject, Recognised)>> = BTreeMap::new();
     let mut out = Vec::new();
-    for (object, pod) in pods {
-        if let Some((group, index)) = group_of(object) {
-            groups.entry(group).or_default().push((index, object.subject()));
-            continue;
+    for ((object, _), own) in pods.iter().zip(own) {
+        match group_of(object) {
+            Some((group, index)) => groups.entry(group).or_default().push((index, object.subject(), own)),
+            None => out.push(claim(object.subject(), vec![object.subject()], own)),
         }
-        let own = engine_of(&object.subject(), &object.meta.labels, &object.meta.annotations, &pod.spec);
-        out.push(ReplicaClaim {
-            subject: object.subject(),
-            pods: vec![object.subject()],
-            workload: workload.clone(),
-            container: own.as_ref().map(|(_, container, _)| container.clone()),
-            engine: own
-                .map(|(kind, _, evidence)| (kind, evidence))
-                .ok_or_else(|| Unknown::because("no container of the pod is known as an engine")),
-        });
     }
     for (group, mut members) in groups {
-        members.sort();
-        let leader = members.first().and_then(|(_, leader)| pods.iter().find(|(object, _)| object.subject() == *leader));
-        let own = leader.and_then(|(object, pod)| {
-            engine_of(&object.subject(), &object.meta.labels, &object.meta.annotations, &pod.spec)
-        });
-        out.push(ReplicaClaim {
-            subject: group,
-            pods: members.into_iter().map(|(_, pod)| pod).collect(),
-            workload: workload.clone(),
-            container: own.as_ref().map(|(_, container, _)| container.clone()),
-            engine: own
-                .map(|(kind, _, evidence)| (kind, evidence))
-                .ok_or_else(|| Unknown::because("no container of the leader is known as an engine")),
-        });
+        members.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        let leader = members.first().and_then(|(_, _, own)| own.clone());
+        out.push(claim(group, members.into_iter().map(|(_, pod, _)| pod).collect(), leader));
     }
     out
 }
@@ -181,15 +176,13 @@ pub fn roles(units: &[&Unit]) -> Vec<RoleClaim> {
 }
 
 /// Autoscalers that target any of these workloads or an object above them.
-pub fn autoscalers(objects: &Catalogue, units: &[&Unit]) -> Vec<Subject> {
+pub fn autoscalers(seen: &Seen, units: &[&Unit]) -> Vec<Subject> {
     let scaled: BTreeSet<Subject> = units
         .iter()
-        .flat_map(|unit| std::iter::once(unit.subject.clone()).chain(objects.owner_chain(&unit.subject)))
+        .flat_map(|unit| std::iter::once(unit.subject.clone()).chain(seen.objects.owner_chain(&unit.subject)))
         .collect();
-    let hpas = objects.hpas().map(|(object, hpa)| (object, hpa.target.subject(&object.meta.namespace)));
-    let keda = objects.scaled_objects().map(|(object, so)| (object, so.target.subject(&object.meta.namespace)));
     let mut found: Vec<Subject> =
-        hpas.chain(keda).filter(|(_, target)| scaled.contains(target)).map(|(object, _)| object.subject()).collect();
+        scaled.iter().filter_map(|target| seen.autoscalers.get(target)).flatten().cloned().collect();
     found.sort();
     found
 }

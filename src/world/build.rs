@@ -312,6 +312,7 @@ fn count_workloads(
             pods_of.entry(workload).or_default().push(replica);
         }
     }
+    let autoscalers = objects.autoscalers();
     let mut out = BTreeMap::new();
     for (object, body) in objects.workloads() {
         let subject = object.subject();
@@ -323,7 +324,7 @@ fn count_workloads(
             (None, _) => pods_of.get(&subject).cloned().unwrap_or_default(),
         };
         let lacking = lacking(body, &of);
-        let funnel = count(&of, wanted(objects, &subject, body), body.replicas.clone(), lacking.as_ref());
+        let funnel = count(&of, wanted(objects, autoscalers.get(&subject).map_or(&[], Vec::as_slice), body), body.replicas.clone(), lacking.as_ref());
         out.insert(subject.clone(), workload(&subject, body, object.meta.generation, &of, funnel));
     }
     out

@@ -21,16 +21,13 @@ pub struct Wanted {
     pub by: String,
 }
 
-/// Who wants how many replicas of a workload: an HPA that computes, else the spec. Two HPAs that compute make it unknown.
-pub fn wanted(objects: &Catalogue, subject: &Subject, workload: &Workload) -> Wanted {
-    let mut wanting: Vec<(Subject, u32)> = Vec::new();
-    for (object, hpa) in objects.hpas() {
-        if hpa.target.subject(&object.meta.namespace) == *subject
-            && let Ok(desired) = hpa.trusted_desired()
-        {
-            wanting.push((object.subject(), desired));
-        }
-    }
+/// Who wants how many replicas of a workload that these autoscalers target: an HPA that computes, else the spec. Two HPAs that compute
+/// make it unknown.
+pub fn wanted(objects: &Catalogue, autoscalers: &[Subject], workload: &Workload) -> Wanted {
+    let wanting: Vec<(&Subject, u32)> = autoscalers
+        .iter()
+        .filter_map(|scaler| Some((scaler, objects.hpa(scaler)?.1.trusted_desired().ok()?)))
+        .collect();
     match wanting.as_slice() {
         [] => Wanted { count: workload.replicas.clone(), by: "spec.replicas".into() },
         [(hpa, desired)] => Wanted { count: Ok(*desired), by: hpa.to_string() },

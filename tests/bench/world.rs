@@ -32,6 +32,17 @@ fn main() {
     let one_page = time(20, || {
         black_box(read(&raw, &filter));
     });
+    // One engine of ten makes no token between its two pages.
+    let text = String::from_utf8_lossy(&raw);
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| match line.starts_with("vllm:generation_tokens_total") {
+            true => format!("{} 1e9", line.rsplit_once(' ').map_or(line, |(series, _)| series)),
+            false => line.to_owned(),
+        })
+        .collect();
+    let after = lines.join("\n") + "\n";
+    // Each page is read for itself, as a scrape would be: what they take in memory is part of the measurement.
     let pages: Vec<MetricPage> = objects
         .iter()
         .filter(|object| object.kind == "Pod")
@@ -41,7 +52,7 @@ fn main() {
                 port: Some(8000),
                 path: "/metrics".into(),
                 at: now + SignedDuration::from_secs(offset),
-                page: read(&raw, &filter),
+                page: read(if offset == 0 && !pod.meta.name.ends_with("00003") { after.as_bytes() } else { &raw }, &filter).into(),
             })
         })
         .collect();

@@ -108,9 +108,8 @@ impl Histogram {
                     .and_then(|le| le.parse::<f64>().ok())
                     .filter(|le| !le.is_nan());
                 let Some(le) = bound else { return false };
-                // Zero has two signs, and only one of them may stand among the bounds.
                 self.buckets.push(Bucket {
-                    le: le + 0.0,
+                    le,
                     count: sample.value(),
                 });
                 true

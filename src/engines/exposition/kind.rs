@@ -152,6 +152,8 @@ pub(super) const ENDINGS: [Ending; 8] = [
 pub(super) fn split_ending(name: &str) -> Option<(&str, &'static Ending)> {
     // All endings begin at the last underscore, so there is one place to look.
     let (base, ending) = name.split_at_checked(name.rfind('_')?)?;
-    let ending = ENDINGS.iter().find(|known| known.text == ending)?;
-    (!base.is_empty()).then_some((base, ending))
+    ENDINGS
+        .iter()
+        .find(|known| known.text == ending)
+        .map(|ending| (base, ending))
 }

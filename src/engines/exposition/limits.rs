@@ -19,7 +19,7 @@ pub struct Limits {
 
 impl Default for Limits {
     /// 32 MiB a page, 64 KiB a line, 200,000 samples, 20,000 families, 128 labels, 20 listed lines.
-    /// The biggest real pages seen (vLLM with 16 engine ranks) have about 7,000 samples in 100 families.
+    /// For comparison: vLLM 0.33 with 4 engine ranks has 1,576 samples in 76 families, so 16 ranks have some 6,000.
     fn default() -> Self {
         Self {
             page_bytes: 32 << 20,

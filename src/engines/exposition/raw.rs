@@ -17,8 +17,10 @@ use std::fmt::Write as _;
 pub struct RawView {
     /// By name.
     pub families: BTreeMap<String, RawFamily>,
-    /// Samples of the page.
+    /// Samples that were handed over.
     pub handed: usize,
+    /// Samples that were not, because the page has more than anybody looks through: 20,000 samples or 200,000 labels.
+    pub beyond: usize,
     /// Samples that did not come back, such as a bucket whose `le` is no number. They are on the page and in no row.
     pub lost: usize,
 }
@@ -61,11 +63,14 @@ pub enum RawValue {
     },
 }
 
+const MOST_SAMPLES: usize = 20_000;
+const MOST_LABELS: usize = 200_000;
+
 /// Groups a page. Read it with [`Filter::All`](super::Filter::All) to have all of it.
 pub fn view(page: &Page) -> RawView {
     let families: Vec<Family<'_>> = page.families().collect();
     let mut words = Words::default();
-    let mut handed = 0_usize;
+    let (mut handed, mut labels, mut beyond) = (0_usize, 0_usize, 0_usize);
     let mut lines = Vec::new();
     for (number, family) in families.iter().enumerate() {
         let kind = if grouped(family.kind()) {
@@ -75,6 +80,11 @@ pub fn view(page: &Page) -> RawView {
         };
         lines.push(Ok(format!("# TYPE m{number} {}", kind.word())));
         for sample in family.samples() {
+            labels = labels.saturating_add(sample.labels().count());
+            if handed >= MOST_SAMPLES || labels > MOST_LABELS {
+                beyond = beyond.saturating_add(1);
+                continue;
+            }
             handed = handed.saturating_add(1);
             lines.push(Ok(words.line(number, kind, sample)));
         }
@@ -83,6 +93,7 @@ pub fn view(page: &Page) -> RawView {
     let scrape = Scrape::parse_at(lines.into_iter(), Default::default());
     let mut view = RawView {
         handed,
+        beyond,
         ..RawView::default()
     };
     for family in &families {

@@ -89,7 +89,7 @@ impl<'a> Reader<'a, '_> {
         }
         let counter = match shape(line, self.last.name) {
             Shape::Sample { name, rest } => {
-                // The same slice means that the scanner used the memory, or found the same name again.
+                // Looking up where a name belongs is the dear part of a line that is not wanted.
                 if name != self.last.name {
                     self.last = Last {
                         name,

@@ -415,3 +415,54 @@ fn the_raw_view_has_the_pages_own_words() {
     );
     assert_eq!(rows("d.e"), [r#"{"f.g": "w0"} Number(-inf)"#]);
 }
+
+#[test]
+fn the_raw_view_is_bounded_and_says_so() {
+    let page = all(&"a 1\n".repeat(20_003));
+    let view = raw::view(&page);
+    assert_eq!((view.handed, view.lost, view.beyond), (20_000, 0, 3));
+    assert_eq!(view.families["a"].rows.len(), 20_000);
+    let labels: String = (0..100).map(|i| format!("l{i}=\"\",")).collect();
+    let page = all(&format!("a{{{labels}}} 1\n").repeat(2_001));
+    assert_eq!(
+        (raw::view(&page).handed, raw::view(&page).beyond),
+        (2_000, 1)
+    );
+}
+
+#[test]
+fn an_escaped_value_is_not_taken_for_the_one_before() {
+    let page = all("a{x=\"\\\\n\"} 1\na{x=\"\\n\"} 2\n");
+    let values: Vec<_> = page
+        .samples()
+        .filter_map(|sample| sample.label("x"))
+        .collect();
+    assert_eq!(values, ["\\n", "\n"]);
+}
+
+#[test]
+fn a_type_holds_from_its_line_on() {
+    let page = all("h_sum 1\n# TYPE h histogram\nh_sum 2\n");
+    let wanted = [
+        "h histogram",
+        "  h_sum{} 2 Sum",
+        "h_sum untyped",
+        "  h_sum{} 1 Value",
+    ];
+    assert_eq!(told(&page), wanted);
+}
+
+#[test]
+fn a_family_whose_only_sample_is_broken_is_still_declared() {
+    let page = all("# HELP foo Text\n# TYPE foo counter\nfoo_total{broken 1\nbar{broken 1\n");
+    let foo = page.describe("foo_total").unwrap();
+    assert_eq!(
+        (foo.kind(), foo.help(), foo.samples().count()),
+        (Kind::Counter, Some("Text"), 0)
+    );
+    assert!(
+        page.describe("bar").is_none(),
+        "nothing says that there is such a family"
+    );
+    assert_eq!(page.unread().count, 2);
+}

@@ -127,6 +127,7 @@ mod tests {
         "upstream connect error or disconnect/reset before headers\n",
         NOT(NotMetrics::Text)
     )]
+    #[case("a 1\nbroken\n", NOT(NotMetrics::Text))]
     #[case("INFO 12:00 something\nINFO 12:01 else\n", NOT(NotMetrics::Text))]
     #[case("\u{1f}\u{1}\u{0}\u{3}abc", NOT(NotMetrics::Binary))]
     fn verdicts(#[case] text: &str, #[case] wanted: Verdict) {
