@@ -104,7 +104,7 @@ impl Scene {
             port: Some(8000),
             path: "/metrics".into(),
             at: at(seconds_ago),
-            page: read(text.as_bytes(), &wanted()),
+            page: read(text.as_bytes(), &wanted()).into(),
         });
         self
     }
