@@ -12,6 +12,8 @@ pub mod groups;
 pub mod judge;
 pub mod listing;
 pub mod router;
+#[cfg(test)]
+mod tests;
 pub mod views;
 
 use std::collections::BTreeMap;
