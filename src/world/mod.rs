@@ -11,7 +11,10 @@ pub mod facts;
 pub mod groups;
 pub mod judge;
 pub mod listing;
+pub mod promotion;
+pub mod revision;
 pub mod router;
+pub mod sets;
 #[cfg(test)]
 mod tests;
 pub mod views;
@@ -48,6 +51,8 @@ pub struct World {
     pub engines: BTreeMap<Subject, EngineReport>,
     /// Every workload, counted.
     pub workloads: BTreeMap<Subject, WorkloadView>,
+    /// Sets of roles that roll together (DisaggregatedSets), by role and revision.
+    pub sets: BTreeMap<Subject, sets::RoleSet>,
     /// Every Service and InferencePool that selects pods, counted.
     pub fronts: BTreeMap<Subject, Front>,
     /// What the routers of pools say, by pool.
