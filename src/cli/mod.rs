@@ -1,0 +1,2 @@
+//! The commands.
+pub mod document;
