@@ -136,6 +136,32 @@ impl Kit {
         self
     }
 
+    /// Changes an object that is there.
+    pub(crate) fn change(&mut self, subject: &str, change: impl FnOnce(&mut Value)) {
+        let found = self.objects.iter_mut().find(|object| {
+            Subject::object(object["kind"].as_str().unwrap(), "s", object["metadata"]["name"].as_str().unwrap()).as_str() == subject
+        });
+        change(found.unwrap());
+    }
+
+    /// Gives a pod other labels.
+    pub(crate) fn relabelled(mut self, pod: &str, labels: Value) -> Self {
+        self.change(&format!("pod/s/{pod}"), |pod| pod["metadata"]["labels"] = labels);
+        self
+    }
+
+    /// The log of a container, oldest line first.
+    pub(crate) fn log(mut self, pod: &str, container: &str, lines: &[&str]) -> Self {
+        self.facts.logs.push(crate::model::engine::ContainerLog {
+            pod: Subject::pod("s", pod),
+            container: container.into(),
+            lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+            previous_at: None,
+            exit_code: None,
+        });
+        self
+    }
+
     /// An answer of a pod at the present: a status and body, or `connection refused`, `timeout`.
     pub(crate) fn answer(mut self, pod: &str, path: &str, outcome: Result<(u16, &str), &str>) -> Self {
         self.facts.answers.push(HttpAnswer {

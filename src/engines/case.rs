@@ -56,7 +56,9 @@ impl<'a> Voice<'a> {
     /// The exchange.
     pub(super) fn answer(self) -> Option<&'a HttpAnswer> {
         match self {
-            Self::Healthy(answer) | Self::Unwell(answer, _) | Self::Closed(answer) | Self::Silent(answer) | Self::Open(answer) => Some(answer),
+            Self::Healthy(answer) | Self::Unwell(answer, _) | Self::Closed(answer) | Self::Silent(answer) | Self::Open(answer) => {
+                Some(answer)
+            }
             Self::NotAsked => None,
         }
     }
@@ -67,14 +69,18 @@ impl<'a> Case<'a> {
     pub(super) fn of(observed: &'a Observed<'a>) -> Self {
         let since = observed.status.and_then(|status| status.running_since().flatten());
         let answers = Answers::of(observed.answers, since);
-        let mut pages: Vec<&MetricPage> =
-            observed.pages.iter().filter(|page| since.is_none_or(|since| page.at >= since) && load::unusable(&page.page).is_none()).collect();
+        let mut pages: Vec<&MetricPage> = observed
+            .pages
+            .iter()
+            .filter(|page| since.is_none_or(|since| page.at >= since) && load::unusable(&page.page).is_none())
+            .collect();
         pages.sort_by_key(|page| page.at);
         // Of two pages of one instant the later one in the input holds.
         pages.reverse();
         pages.dedup_by_key(|page| page.at);
         pages.reverse();
-        let told = observed.kind.as_ref().ok().map(|(kind, _)| *kind).or_else(|| pages.last().and_then(|page| detect::kind_of_page(&page.page)));
+        let told =
+            observed.kind.as_ref().ok().map(|(kind, _)| *kind).or_else(|| pages.last().and_then(|page| detect::kind_of_page(&page.page)));
         let logs: Vec<LogReading> = observed.logs.iter().map(|log| logs::read(log, told, observed.now)).collect();
         let kind = detect::kind(observed, &pages, &answers, &logs);
         let names = Names::of(kind.as_ref().map_or(EngineKind::OpenAi, |(kind, _)| *kind));
@@ -98,11 +104,24 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// Whether this is a rank of a group that serves nobody itself: a headless vLLM opens no port, a follower of SGLang answers 200
+    /// from a dummy server.
+    pub(super) fn is_follower(&self) -> bool {
+        let Some(container) = self.observed.container else { return false };
+        let rank = || ["--node-rank", "--node_rank"].into_iter().find_map(|flag| container.flag(flag));
+        match self.engine() {
+            Some(EngineKind::Vllm) => container.flag("--headless").is_some(),
+            Some(EngineKind::Sglang) => rank().and_then(|rank| rank.trim().parse::<u32>().ok()).is_some_and(|rank| rank > 0),
+            _ => false,
+        }
+    }
+
     /// The log of the engine's present run.
     pub(super) fn log(&self) -> Option<&LogReading> {
         let current = || self.logs.iter().filter(|log| log.previous_at.is_none());
-        match self.observed.container {
-            Some(container) => current().find(|log| log.container == container.name),
+        let spec = self.observed.container.map(|container| &container.name);
+        match spec.or(self.observed.status.map(|status| &status.name)) {
+            Some(name) => current().find(|log| log.container == *name),
             None => current().find(|log| log.kind.is_some()).or_else(|| current().next()),
         }
     }
@@ -134,7 +153,8 @@ impl<'a> Case<'a> {
         let earlier = |when: Timestamp| at.is_none_or(|at| when <= at);
         let by_answer = || {
             self.answers.iter().rev().filter(|answer| earlier(answer.at)).find(|answer| {
-                let proves = HEALTH.contains(&http::route(answer)) || READY.contains(&http::route(answer)) || WORK.contains(&http::route(answer));
+                let proves =
+                    HEALTH.contains(&http::route(answer)) || READY.contains(&http::route(answer)) || WORK.contains(&http::route(answer));
                 // vLLM opens its port only when all is ready (measured on 0.32.0).
                 let opened = self.engine() == Some(EngineKind::Vllm) && matches!(http::got(answer), Got::Status(_));
                 (proves && http::got(answer) == Got::Status(200)) || opened
@@ -151,7 +171,9 @@ impl<'a> Case<'a> {
         }
         let (status, container) = (self.observed.status?, self.observed.container);
         let asks = |probe: Option<&Probe>| probe.is_some_and(|probe| matches!(probe.how, ProbeKind::Http { .. } | ProbeKind::Tcp(_)));
-        let field = |name: &str, value: &str| Evidence::field(self.observed.subject, &format!("status.containerStatuses[{}].{name}", status.name), value);
+        let field = |name: &str, value: &str| {
+            Evidence::field(self.observed.subject, &format!("status.containerStatuses[{}].{name}", status.name), value)
+        };
         if status.ready && asks(container.and_then(|container| container.readiness.as_ref())) {
             return Some(field("ready", "true"));
         }
@@ -206,7 +228,12 @@ fn voice<'a>(answers: &Answers<'a>) -> Voice<'a> {
         (None, Some(last)) => match http::got(last) {
             Got::Status(_) => Voice::Open(last),
             // Some routes may take long; without any health answer silence says little, but it is all there is.
-            _ => answers.iter().rev().find(|answer| matches!(http::got(answer), Got::Status(_))).filter(|open| open.at >= last.at).map_or_else(|| of(last), Voice::Open),
+            _ => answers
+                .iter()
+                .rev()
+                .find(|answer| matches!(http::got(answer), Got::Status(_)))
+                .filter(|open| open.at >= last.at)
+                .map_or_else(|| of(last), Voice::Open),
         },
         (None, None) => Voice::NotAsked,
     }

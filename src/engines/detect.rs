@@ -44,14 +44,20 @@ pub fn is_engine_page(page: &Page) -> bool {
 }
 
 /// Which engine it is, and what shows it.
-pub(super) fn kind(observed: &Observed<'_>, pages: &[&MetricPage], answers: &Answers<'_>, logs: &[LogReading]) -> Known<(EngineKind, Evidence)> {
+pub(super) fn kind(
+    observed: &Observed<'_>,
+    pages: &[&MetricPage],
+    answers: &Answers<'_>,
+    logs: &[LogReading],
+) -> Known<(EngineKind, Evidence)> {
     if let Ok(known) = &observed.kind {
         return Ok(known.clone());
     }
     let by_page = || {
         let newest = pages.last()?;
         let kind = kind_of_page(&newest.page)?;
-        let family = newest.page.families().find(|family| PREFIXES.iter().any(|(prefix, k)| *k == kind && family.name().starts_with(prefix)))?;
+        let family =
+            newest.page.families().find(|family| PREFIXES.iter().any(|(prefix, k)| *k == kind && family.name().starts_with(prefix)))?;
         let name = text::clean_name(family.name()).to_string();
         Some((kind, Evidence::new(&newest.subject, Place::Metric(name), format!("on the page {}", newest.path), Some(newest.at))))
     };

@@ -63,7 +63,11 @@ fn vllm(subject: &Subject, container: &Container, place: &str) -> DrainPromise {
     let cuts = |value: String| DrainPromise::Cuts { evidence: vec![Evidence::field(subject, &args, value)] };
     match (flag, old) {
         (Some(_), Some(version)) => DrainPromise::Cuts {
-            evidence: vec![Evidence::field(subject, &format!("{place}.image"), format!("vLLM {version} has no --shutdown-timeout (since 0.18)"))],
+            evidence: vec![Evidence::field(
+                subject,
+                &format!("{place}.image"),
+                format!("vLLM {version} has no --shutdown-timeout (since 0.18)"),
+            )],
         },
         (Some(value), None) => match value.trim().parse::<f64>() {
             Ok(seconds) if seconds > 0.0 && seconds.is_finite() => DrainPromise::Finishes {
@@ -93,7 +97,11 @@ fn sglang(subject: &Subject, container: &Container, place: &str) -> DrainPromise
     }
     DrainPromise::Finishes {
         up_to_s: None,
-        evidence: vec![Evidence::field(subject, &format!("{place}.env"), "no SGLANG_FORCE_SHUTDOWN: SGLang finishes what it has until the grace period ends")],
+        evidence: vec![Evidence::field(
+            subject,
+            &format!("{place}.env"),
+            "no SGLANG_FORCE_SHUTDOWN: SGLang finishes what it has until the grace period ends",
+        )],
     }
 }
 
@@ -130,7 +138,13 @@ mod tests {
     #[case::not_forced(EngineKind::Sglang, "sglang", &[], &[("SGLANG_FORCE_SHUTDOWN", Some("0"))], "finishes until grace")]
     #[case::hidden(EngineKind::Sglang, "sglang", &[], &[("SGL_FORCE_SHUTDOWN", None)], "unknown")]
     #[case::other(EngineKind::OpenAi, "tgi", &[], &[], "unknown")]
-    fn promises(#[case] kind: EngineKind, #[case] image: &str, #[case] args: &[&str], #[case] env: &[(&str, Option<&str>)], #[case] wanted: &str) {
+    fn promises(
+        #[case] kind: EngineKind,
+        #[case] image: &str,
+        #[case] args: &[&str],
+        #[case] env: &[(&str, Option<&str>)],
+        #[case] wanted: &str,
+    ) {
         let promise = drain_promise(&Subject::pod("s", "a"), kind, Some(&container(image, args, env)));
         let said = match &promise {
             DrainPromise::Finishes { up_to_s: Some(seconds), .. } => format!("finishes {seconds}"),

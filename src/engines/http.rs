@@ -29,10 +29,15 @@ pub(super) struct Answers<'a> {
 }
 
 impl<'a> Answers<'a> {
-    /// Sorts the answers by time. Those from before `since`, when the container started, are of an earlier run and left out.
+    /// Sorts the answers by time. Those from before `since`, when the container started, are of an earlier run and left out; so are
+    /// those of a port that never answered while another did: somebody asked the wrong one.
     pub(super) fn of(answers: &'a [HttpAnswer], since: Option<Timestamp>) -> Self {
         let mut all: Vec<&HttpAnswer> = answers.iter().filter(|answer| since.is_none_or(|since| answer.at >= since)).collect();
         all.sort_by_key(|answer| answer.at);
+        let open: Vec<u16> = all.iter().filter(|answer| matches!(got(answer), Got::Status(_))).filter_map(|answer| answer.port).collect();
+        if !open.is_empty() {
+            all.retain(|answer| answer.port.is_none_or(|port| open.contains(&port)));
+        }
         Self { all }
     }
 
@@ -110,16 +115,17 @@ pub(super) fn is_paused(_: &HttpAnswer, body: &Value) -> Option<bool> {
 pub(super) fn sleep_level(answer: &HttpAnswer) -> u8 {
     let body: Option<Value> = serde_json::from_str(answer.body()).ok();
     let told = body.as_ref().and_then(|body| body.get("level")?.as_u64());
-    let asked = answer.path.split_once('?').and_then(|(_, query)| {
-        query.split('&').find_map(|pair| pair.strip_prefix("level=")?.split(',').next()?.parse::<u64>().ok())
-    });
+    let asked = answer
+        .path
+        .split_once('?')
+        .and_then(|(_, query)| query.split('&').find_map(|pair| pair.strip_prefix("level=")?.split(',').next()?.parse::<u64>().ok()));
     u8::try_from(told.or(asked).unwrap_or(1)).unwrap_or(1)
 }
 
 /// Ids of the list of models.
 fn model_ids(_: &HttpAnswer, body: &Value) -> Option<Vec<String>> {
     let list = body.get("data")?.as_array()?;
-    Some(list.iter().filter_map(|model| model.get("id")?.as_str()).take(256).map(crate::model::text::clean_name).map(Into::into).collect())
+    Some(list.iter().filter_map(|model| model.get("id")?.as_str()).take(256).map(crate::model::text::clean_name).collect())
 }
 
 /// Names that `/v1/models` lists, with the answer.
@@ -228,7 +234,11 @@ mod tests {
 
     #[test]
     fn the_newest_answer_counts_and_an_earlier_run_does_not() {
-        let all = [said("/version", 9, 200, r#"{"version":"v2.0"}"#), said("/version", 5, 200, r#"{"version":"1.0"}"#), said("/version/", 12, 404, "")];
+        let all = [
+            said("/version", 9, 200, r#"{"version":"v2.0"}"#),
+            said("/version", 5, 200, r#"{"version":"1.0"}"#),
+            said("/version/", 12, 404, ""),
+        ];
         assert_eq!(version(&Answers::of(&all, None)).unwrap().value, "2.0");
         assert_eq!(version(&Answers::of(&all, Some(Timestamp::from_second(10).unwrap()))), None);
     }

@@ -165,11 +165,7 @@ fn stall(earlier: &[Snap<'_>], newest: &Snap<'_>, rank: Option<&str>) -> Option<
     if newest.work(rank) <= 0.0 {
         return None;
     }
-    let first = earlier
-        .iter()
-        .rev()
-        .take_while(|snap| snap.work(rank) > 0.0 && step(snap, newest, rank) == Step::Still)
-        .last()?;
+    let first = earlier.iter().rev().take_while(|snap| snap.work(rank) > 0.0 && step(snap, newest, rank) == Step::Still).last()?;
     (time::seconds_between(first.page.at, newest.page.at) >= APART_S).then_some(())?;
     let ((running, waiting), (running_now, waiting_now)) = (first.pair(rank), newest.pair(rank));
     let value = |ranks: &BTreeMap<String, f64>| match rank {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::case::Case;
 use super::http;
 use super::logs::{Counted, LogReading, Phase};
-use super::verdict::{self, Ruling};
+use super::verdict::{self, Ruling, first_good};
 use super::{Observed, detect, load, sleep};
 use crate::model::engine::{EngineLoad, EngineReport, NameCheck};
 use crate::model::ladder::Stage;
@@ -114,7 +114,7 @@ fn stages(case: &Case<'_>) -> BTreeMap<Stage, Fact<()>> {
             }
         }
     }
-    if let Some(answer) = verdict::first_good(case) {
+    if let Some(answer) = first_good(case) {
         stages.entry(Stage::EngineReady).or_insert_with(|| Fact::new((), answer.request(), answer.at));
     }
     stages

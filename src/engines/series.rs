@@ -141,10 +141,22 @@ mod tests {
 
     #[rstest]
     #[case::tensor_ranks("sglang:num_running_reqs{tp_rank=\"0\"} 5\nsglang:num_running_reqs{tp_rank=\"1\"} 5\n", 5.0)]
-    #[case::pipeline("sglang:num_running_reqs{tp_rank=\"0\",pp_rank=\"0\"} 5\nsglang:num_running_reqs{tp_rank=\"0\",pp_rank=\"1\"} 5\n", 5.0)]
-    #[case::data_ranks("sglang:num_running_reqs{dp_rank=\"0\",tp_rank=\"0\"} 5\nsglang:num_running_reqs{dp_rank=\"1\",tp_rank=\"0\"} 2\n", 7.0)]
-    #[case::data_parallel_attention("sglang:num_running_reqs{dp_rank=\"0\",tp_rank=\"0\"} 5\nsglang:num_running_reqs{dp_rank=\"0\",tp_rank=\"1\"} 5\nsglang:num_running_reqs{dp_rank=\"1\",tp_rank=\"4\"} 2\n", 7.0)]
-    #[case::priorities("sglang:num_running_reqs{tp_rank=\"0\",priority=\"\"} 5\nsglang:num_running_reqs{tp_rank=\"0\",priority=\"1\"} 3\nsglang:num_running_reqs{tp_rank=\"0\",priority=\"2\"} 2\n", 5.0)]
+    #[case::pipeline(
+        "sglang:num_running_reqs{tp_rank=\"0\",pp_rank=\"0\"} 5\nsglang:num_running_reqs{tp_rank=\"0\",pp_rank=\"1\"} 5\n",
+        5.0
+    )]
+    #[case::data_ranks(
+        "sglang:num_running_reqs{dp_rank=\"0\",tp_rank=\"0\"} 5\nsglang:num_running_reqs{dp_rank=\"1\",tp_rank=\"0\"} 2\n",
+        7.0
+    )]
+    #[case::data_parallel_attention(
+        "sglang:num_running_reqs{dp_rank=\"0\",tp_rank=\"0\"} 5\nsglang:num_running_reqs{dp_rank=\"0\",tp_rank=\"1\"} 5\nsglang:num_running_reqs{dp_rank=\"1\",tp_rank=\"4\"} 2\n",
+        7.0
+    )]
+    #[case::priorities(
+        "sglang:num_running_reqs{tp_rank=\"0\",priority=\"\"} 5\nsglang:num_running_reqs{tp_rank=\"0\",priority=\"1\"} 3\nsglang:num_running_reqs{tp_rank=\"0\",priority=\"2\"} 2\n",
+        5.0
+    )]
     #[case::priorities_without_total("sglang:num_running_reqs{priority=\"1\"} 3\nsglang:num_running_reqs{priority=\"2\"} 2\n", 5.0)]
     #[case::underscore("sglang_num_running_reqs{dp_rank=\"0\"} 3\nsglang_num_running_reqs{dp_rank=\"1\"} 4\n", 7.0)]
     #[case::no_rank("sglang:num_running_reqs 3\n", 3.0)]

@@ -33,6 +33,8 @@ pub(super) fn rule(case: &Case<'_>) -> Option<Ruling> {
     let words = words(case);
     let gone = match case.voice {
         Voice::Closed(answer) => Some(answer.at),
+        // Its core died since: nothing sleeps there any more.
+        Voice::Unwell(answer, _) if case.engine() == Some(EngineKind::Vllm) => Some(answer.at),
         _ => None,
     };
     let current = |at: Timestamp| gone.is_none_or(|gone| at >= gone);
@@ -54,7 +56,9 @@ pub(super) fn rule(case: &Case<'_>) -> Option<Ruling> {
     if let Some(word) = newest.filter(|word| word.reading == SleepReading::Waking) {
         let mut evidence = vec![word.evidence.clone()];
         evidence.extend(others(&word.evidence));
-        return Some(Ruling::new(EngineState::Waking, "it is on its way back from sleep: a wake call is in flight", evidence).since(Some(word.at)));
+        return Some(
+            Ruling::new(EngineState::Waking, "it is on its way back from sleep: a wake call is in flight", evidence).since(Some(word.at)),
+        );
     }
     if let Some(word) = newest
         && let SleepReading::Asleep(level) = word.reading
@@ -103,7 +107,8 @@ pub(super) fn rule(case: &Case<'_>) -> Option<Ruling> {
 /// What shows that it is awake and unpaused, for the evidence of READY.
 pub(super) fn awake(case: &Case<'_>) -> Vec<Evidence> {
     let words = words(case);
-    let mut evidence: Vec<Evidence> = words.last().filter(|word| word.reading == SleepReading::Awake).map(|word| word.evidence.clone()).into_iter().collect();
+    let mut evidence: Vec<Evidence> =
+        words.last().filter(|word| word.reading == SleepReading::Awake).map(|word| word.evidence.clone()).into_iter().collect();
     evidence.extend(paused(case).filter(|(is, ..)| !is).map(|(.., proof)| proof));
     evidence
 }
@@ -187,7 +192,12 @@ fn fell_asleep(case: &Case<'_>) -> Option<Timestamp> {
 
 /// Whether it is paused, by the newest word, with its proof.
 fn paused<'a>(case: &Case<'a>) -> Option<(bool, &'a HttpAnswer, Evidence)> {
-    let told = case.answers.iter().rev().filter(|answer| http::got(answer) == Got::Status(200)).find_map(|answer| {
+    let told = case.answers.iter().rev().find_map(|answer| {
+        // vLLM 0.33 refuses work with these words while it is paused; older ones let it hang.
+        if http::WORK.contains(&http::route(answer)) && http::got(answer) == Got::Status(503) {
+            return answer.body().contains("engine_paused").then(|| (true, answer, answer.evidence()));
+        }
+        (http::got(answer) == Got::Status(200)).then_some(())?;
         let is = match (http::route(answer), answer.method.as_str()) {
             ("/is_paused", _) => {
                 let body = serde_json::from_str(answer.body()).ok()?;

@@ -339,9 +339,13 @@ pub struct NameCheck {
 }
 
 impl NameCheck {
-    /// Whether one of the expected names is listed.
+    /// Whether one of the expected names is listed. A path may be listed by its last part, and a part by its path: wrappers around the
+    /// engine name a model by its folder.
     pub fn agrees(&self) -> bool {
-        self.expected.iter().any(|name| self.listed.contains(name))
+        fn last(name: &str) -> &str {
+            name.trim_end_matches('/').rsplit('/').next().unwrap_or(name)
+        }
+        self.expected.iter().any(|name| self.listed.iter().any(|listed| listed == name || last(listed) == last(name)))
     }
 }
 

@@ -44,6 +44,12 @@ impl World {
         let routers = routers(&objects, &pages);
         let claimed = Claimed::new(&claims);
         let engines = engine_reports(&objects, &claimed, &answers, &pages, &logs, now);
+        let mut pages = pages;
+        for (subject, list) in &mut pages {
+            // What an engine's older pages tell is in its report by now; of a router's the last two show what moves.
+            let keep = if engines.contains_key(subject) { 1 } else { 2 };
+            list.drain(..list.len().saturating_sub(keep));
+        }
         let listings = Listings::new(&objects, &claims, &routers);
         let with_engine: BTreeSet<Subject> = claimed.pods.keys().cloned().collect();
         let fronts = listings.fronts().map(|front| (front.clone(), listings.front(front, &with_engine))).collect();

@@ -110,9 +110,9 @@ fn awake(replica: &Replica) -> Known<bool> {
     match &replica.engine {
         Err(why) => Err(why.clone()),
         Ok(engine) => match &engine.state {
-            EngineState::Sleeping(_) | EngineState::Waking => Ok(false),
+            EngineState::Ready | EngineState::Paused | EngineState::Stalled | EngineState::Draining => Ok(true),
             EngineState::Unknown(why) => Err(why.clone()),
-            _ => Ok(true),
+            _ => Ok(false),
         },
     }
 }

@@ -199,7 +199,8 @@ pub fn expect(durations: &Durations, key: &Key, replica: &mut Replica, now: Time
     let elapsed = time::seconds_between(start, now);
     let usual = durations.usual_load(key);
     replica.eta_s = own_prediction(replica, now).or_else(|_| match usual {
-        Some(usual) => Ok((usual.seconds - elapsed as f64).max(0.0)),
+        Some(usual) if (elapsed as f64) < usual.seconds => Ok(usual.seconds - elapsed as f64),
+        Some(usual) => unknown(format!("it takes longer than the usual {} already", time::span(usual.seconds as i64))),
         None => unknown("no load of this model on this engine and accelerator was seen before"),
     });
     if let Some(usual) = usual {

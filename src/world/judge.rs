@@ -339,7 +339,7 @@ fn creating(case: &PodCase, since: Option<Timestamp>) -> Verdict {
 }
 
 fn running(case: &PodCase) -> Verdict {
-    let Some(engine) = case.engine else { return by_kubernetes(case, "it runs no engine that is known") };
+    let Some(engine) = case.engine else { return by_kubernetes(case, None) };
     let from = |state: ReplicaState| Verdict {
         state,
         why: vec![engine.why.clone()],
@@ -357,7 +357,7 @@ fn running(case: &PodCase) -> Verdict {
         EngineState::Sleeping(_) => from(ReplicaState::Sleeping),
         EngineState::Waking => from(ReplicaState::Waking),
         EngineState::Dead => from(ReplicaState::Dead),
-        EngineState::Unknown(why) => by_kubernetes(case, why.why()),
+        EngineState::Unknown(why) => by_kubernetes(case, Some(why.why())),
         EngineState::Ready => match case.ready {
             Ok(true) => {
                 let mut verdict = listed(case, engine.why.clone());
@@ -421,11 +421,19 @@ fn listed(case: &PodCase, why: String) -> Verdict {
 }
 
 /// The engine was not asked, or did not say: what Kubernetes shows is all there is.
-fn by_kubernetes(case: &PodCase, lacking: &str) -> Verdict {
+/// `lacking` says why the engine's side is missing; `None` for a pod that runs none or is a follower of its group's leader.
+fn by_kubernetes(case: &PodCase, lacking: Option<&str>) -> Verdict {
+    let follower = crate::systems::owners::group_of(case.object).is_some_and(|(_, index)| index > 0);
+    let (no_engine, lacking) = match (lacking, follower) {
+        (_, true) => (true, "it follows the leader of its group, which speaks for it"),
+        (Some(why), false) => (false, why),
+        (None, false) => (true, "it runs no engine that is known"),
+    };
     let ready = case.pod.condition("Ready");
     let status = case.status();
     let runs_since = status.and_then(ContainerStatus::running_since).flatten();
     match case.ready {
+        Ok(true) if no_engine => listed(case, format!("Kubernetes calls it Ready; {lacking}")),
         Ok(true) => listed(case, format!("Kubernetes calls it Ready; the engine's own side is not known: {lacking}")),
         Ok(false) => {
             let proof = ready.map_or_else(|| case.field_proof("status.conditions", "no Ready condition"), |c| case.condition_proof(c));

@@ -12,6 +12,8 @@ pub mod groups;
 pub mod judge;
 pub mod listing;
 pub mod router;
+#[cfg(test)]
+mod tests;
 pub mod views;
 
 use std::collections::BTreeMap;
@@ -54,7 +56,7 @@ pub struct World {
     pub views: BTreeMap<Subject, View>,
     /// HTTP answers by target, oldest first.
     pub answers: BTreeMap<Subject, Vec<HttpAnswer>>,
-    /// Metric pages by subject, oldest first.
+    /// Metric pages by subject, oldest first: the newest of each engine (its report holds what the older ones told), the last two of others.
     pub pages: BTreeMap<Subject, Vec<MetricPage>>,
     /// Pages of GPU exporters by node, oldest first.
     pub exporters: BTreeMap<Subject, Vec<MetricPage>>,

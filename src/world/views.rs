@@ -11,7 +11,22 @@ use crate::model::{Subject, kind_of_resource};
 
 /// The views that answers of the API server speak of.
 pub fn views(objects: &Catalogue, answers: &[HttpAnswer]) -> BTreeMap<Subject, View> {
-    let mut views = BTreeMap::new();
+    // What was read shows itself: a view of the pods of each namespace, and of nodes.
+    let mut views: BTreeMap<Subject, View> = BTreeMap::new();
+    let mut rows: BTreeMap<String, (u32, jiff::Timestamp)> = BTreeMap::new();
+    for (object, _) in objects.pods() {
+        let row = rows.entry(format!("pods/{}", object.meta.namespace)).or_insert((0, object.seen));
+        *row = (row.0.saturating_add(1), row.1.max(object.seen));
+    }
+    for (object, _) in objects.nodes() {
+        let row = rows.entry("nodes".to_owned()).or_insert((0, object.seen));
+        *row = (row.0.saturating_add(1), row.1.max(object.seen));
+    }
+    for (name, (count, seen)) in rows {
+        let mut values = Values::default();
+        values.know("existing", count, "objects read", seen);
+        views.insert(Subject::view(&name), View { state: ViewState::Ok, why: vec![format!("{count} were read")], values });
+    }
     for answer in answers.iter().filter(|answer| answer.method == "GET") {
         let Some((resource, namespace)) = collection(answer.route()) else { continue };
         let name = if namespace.is_empty() { resource.to_owned() } else { format!("{resource}/{namespace}") };

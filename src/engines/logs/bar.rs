@@ -205,7 +205,17 @@ pub(super) fn eta_in_words(lower: &str) -> Option<f64> {
                 'h' | 'm' | 's' => {
                     let value: f64 = digits.parse().ok()?;
                     digits.clear();
-                    sum = Some(sum.unwrap_or(0.0) + value * if c == 'h' { 3600.0 } else if c == 'm' { 60.0 } else { 1.0 });
+                    sum = Some(
+                        sum.unwrap_or(0.0)
+                            + value
+                                * if c == 'h' {
+                                    3600.0
+                                } else if c == 'm' {
+                                    60.0
+                                } else {
+                                    1.0
+                                },
+                    );
                 }
                 _ => return None,
             }
@@ -222,10 +232,38 @@ mod tests {
     #[rstest]
     #[case("Loading safetensors checkpoint shards:  62% Completed | 23/37 [02:31<01:32,  6.59s/it]", "Loading safetensors checkpoint shards", "23/37", 23.0 / 37.0, 151.0, Some(92.0))]
     #[case("Fetching 41 files:  61%|######1   | 25/41 [13:30<08:38, 32.4s/it]", "Fetching 41 files", "25/41", 25.0 / 41.0, 810.0, Some(518.0))]
-    #[case("model-00001-of-00037.safetensors:  45%|████▌     | 2.25G/5.00G [00:30<00:36, 74.9MB/s]", "model-00001-of-00037.safetensors", "2.25G/5.00G", 0.45, 30.0, Some(36.0))]
-    #[case("Loading safetensors checkpoint shards:   0% Completed | 0/37 [00:00<?, ?it/s]", "Loading safetensors checkpoint shards", "0/37", 0.0, 0.0, None)]
-    #[case("(Worker pid=1) INFO [x.py:3] Capturing CUDA graphs (mixed prefill-decode, PIECEWISE):  50%|█████     | 33/66 [1:00:03<1:00:02, 12.0it/s]", "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE)", "33/66", 0.5, 3603.0, Some(3602.0))]
-    fn one_bar(#[case] line: &str, #[case] label: &str, #[case] count: &str, #[case] share: f64, #[case] elapsed: f64, #[case] left: Option<f64>) {
+    #[case(
+        "model-00001-of-00037.safetensors:  45%|████▌     | 2.25G/5.00G [00:30<00:36, 74.9MB/s]",
+        "model-00001-of-00037.safetensors",
+        "2.25G/5.00G",
+        0.45,
+        30.0,
+        Some(36.0)
+    )]
+    #[case(
+        "Loading safetensors checkpoint shards:   0% Completed | 0/37 [00:00<?, ?it/s]",
+        "Loading safetensors checkpoint shards",
+        "0/37",
+        0.0,
+        0.0,
+        None
+    )]
+    #[case(
+        "(Worker pid=1) INFO [x.py:3] Capturing CUDA graphs (mixed prefill-decode, PIECEWISE):  50%|█████     | 33/66 [1:00:03<1:00:02, 12.0it/s]",
+        "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE)",
+        "33/66",
+        0.5,
+        3603.0,
+        Some(3602.0)
+    )]
+    fn one_bar(
+        #[case] line: &str,
+        #[case] label: &str,
+        #[case] count: &str,
+        #[case] share: f64,
+        #[case] elapsed: f64,
+        #[case] left: Option<f64>,
+    ) {
         let found = bars(line);
         let bar = found.last().unwrap();
         assert_eq!((bar.label.as_str(), bar.count.as_str(), bar.elapsed_s, bar.left_s), (label, count, Some(elapsed), left));
@@ -234,7 +272,8 @@ mod tests {
 
     #[test]
     fn a_line_with_the_whole_history_gives_all_states() {
-        let line = "shards:   0%|  | 0/2 [00:00<?, ?it/s]\rshards:  50%|# | 1/2 [00:05<00:05, 5s/it]shards: 100%|##| 2/2 [00:10<00:00, 5s/it]";
+        let line =
+            "shards:   0%|  | 0/2 [00:00<?, ?it/s]\rshards:  50%|# | 1/2 [00:05<00:05, 5s/it]shards: 100%|##| 2/2 [00:10<00:00, 5s/it]";
         let counts: Vec<String> = bars(line).into_iter().map(|bar| bar.count).collect();
         assert_eq!(counts, ["0/2", "1/2", "2/2"]);
     }

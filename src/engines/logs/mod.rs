@@ -7,6 +7,7 @@ mod bar;
 mod phrases;
 mod phrases_sglang;
 mod phrases_vllm;
+mod reading;
 mod stamp;
 #[cfg(test)]
 mod tests;
@@ -17,160 +18,15 @@ use jiff::Timestamp;
 
 pub use bar::Bar;
 pub use phrases::{Failure, Phase};
+pub use reading::{Counted, Line, LogReading, Progress, Stuck};
 
 use crate::model::engine::{ContainerLog, EngineKind};
-use crate::model::{Evidence, Place, Subject, text, time};
+use crate::model::{text, time};
 
 /// How many states of progress are kept: the first, and the last of these.
 const KEPT: usize = 64;
 /// Bytes of a line that are looked at. SGLang prints its arguments as one line of many kilobytes.
 const LINE: usize = 16 * 1024;
-
-/// One log of one run of one container, read.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LogReading {
-    /// The pod.
-    pub pod: Subject,
-    /// The container.
-    pub container: String,
-    /// Set for a run before the last restart: when it ended.
-    pub previous_at: Option<Timestamp>,
-    /// Its exit code, where known.
-    pub exit_code: Option<i64>,
-    /// Which engine wrote it, where a phrase tells.
-    pub kind: Option<EngineKind>,
-    /// What it had reached at its end.
-    pub phase: Option<Phase>,
-    /// The first line of each phase.
-    pub reached: BTreeMap<Phase, Line>,
-    /// The last line of each phase.
-    pub latest: BTreeMap<Phase, Line>,
-    /// States of progress, oldest first: the first of the log and the last 64.
-    pub progress: Vec<Progress>,
-    /// The engine's version, as it names it.
-    pub version: Option<(String, Line)>,
-    /// The first failure that it reports and did not recover from.
-    pub failure: Option<(Failure, Line)>,
-    /// SGLang's own count of requests left while it drains.
-    pub remaining: Option<(f64, Line)>,
-    /// The last line that bears a time.
-    pub last_at: Option<Timestamp>,
-    /// Number of lines.
-    pub lines: usize,
-}
-
-/// A line that proves something.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// Its text, made harmless and cut.
-    pub text: String,
-    /// The time that it bears.
-    pub at: Option<Timestamp>,
-    /// The time of the last line before it that bears one: it is not older than that.
-    pub not_before: Option<Timestamp>,
-}
-
-impl Line {
-    /// Its own time, else that of the line before.
-    pub fn time(&self) -> Option<Timestamp> {
-        self.at.or(self.not_before)
-    }
-}
-
-/// What is being counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Counted {
-    /// Files or bytes of the model on their way to the node.
-    Download,
-    /// Checkpoint shards on their way into memory.
-    Shards,
-    /// Graphs, compilation.
-    WarmUp,
-}
-
-/// One state of progress.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
-    /// What it counts.
-    pub what: Counted,
-    /// Share done, 0..1, where the total is known.
-    pub share: Option<f64>,
-    /// The count as written: `23/37`, `61%`, `41.2 GiB`.
-    pub count: String,
-    /// What the bar names: two files that load side by side have two labels.
-    pub label: String,
-    /// Seconds since it began, as the log says.
-    pub elapsed_s: Option<f64>,
-    /// Seconds left, as the log says or as share and time give.
-    pub left_s: Option<f64>,
-    /// The line.
-    pub line: Line,
-}
-
-impl Progress {
-    /// Seconds that the whole takes.
-    pub fn whole_s(&self) -> Option<f64> {
-        Some(self.elapsed_s? + self.left_s?)
-    }
-}
-
-/// A count that stood still over two or more lines.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Stuck {
-    /// The count.
-    pub count: String,
-    /// How many states showed it.
-    pub lines: usize,
-    /// Seconds between the first and the last of them, where times or the bar's own clock tell.
-    pub seconds: Option<f64>,
-    /// The first of them.
-    pub first: Line,
-    /// The last of them.
-    pub last: Line,
-}
-
-impl LogReading {
-    /// The newest state of progress.
-    pub fn newest(&self) -> Option<&Progress> {
-        self.progress.last()
-    }
-
-    /// The newest state of progress of one kind.
-    pub fn newest_of(&self, what: Counted) -> Option<&Progress> {
-        self.progress.iter().rev().find(|progress| progress.what == what)
-    }
-
-    /// Whether the download that it shows stands still at the end of the log: the last two or more states of the bar have one count
-    /// below its total, or below 100 %.
-    pub fn stuck(&self) -> Option<Stuck> {
-        let last = self.newest().filter(|progress| progress.what == Counted::Download)?;
-        if last.share.is_some_and(|share| share >= 1.0) {
-            return None;
-        }
-        let row: Vec<&Progress> = self
-            .progress
-            .iter()
-            .rev()
-            .filter(|progress| progress.label == last.label)
-            .take_while(|progress| progress.what == last.what && progress.count == last.count)
-            .collect();
-        let first = row.last().filter(|_| row.len() > 1)?;
-        let by_clock = || Some(time::seconds_between(first.line.at?, last.line.at?) as f64);
-        let by_bar = || Some(last.elapsed_s? - first.elapsed_s?);
-        Some(Stuck {
-            count: last.count.clone(),
-            lines: row.len(),
-            seconds: by_clock().or_else(by_bar),
-            first: first.line.clone(),
-            last: last.line.clone(),
-        })
-    }
-
-    /// A line as evidence.
-    pub fn evidence(&self, line: &Line) -> Evidence {
-        Evidence::new(&self.pod, Place::Log(self.container.clone()), line.text.clone(), line.time())
-    }
-}
 
 /// Reads one log. `kind` narrows the phrases to one engine's where it is known; `now` gives vLLM's times their year.
 pub fn read(log: &ContainerLog, kind: Option<EngineKind>, now: Timestamp) -> LogReading {
@@ -218,7 +74,10 @@ impl Reader {
         }
         let shown = Line { text: text::tidy(cut(line.trim(), 400)).to_string(), at, not_before: self.reading.last_at };
         self.reading.last_at = at.or(self.reading.last_at);
-        let lower = line.to_lowercase();
+        if is_access_line(line) {
+            return self.take_access(line, &shown);
+        }
+        let lower = line.to_ascii_lowercase();
         if let Some(version) = phrases_vllm::version(line, &lower).filter(|_| self.may_be(EngineKind::Vllm)) {
             self.reading.kind.get_or_insert(EngineKind::Vllm);
             self.reading.version.get_or_insert((version, shown.clone()));
@@ -239,6 +98,14 @@ impl Reader {
         }
     }
 
+    /// uvicorn's access lines. Paths in them are strangers' text, so no phrase is looked for. vLLM's port opens only when all is
+    /// ready; SGLang's opens before its warm-up.
+    fn take_access(&mut self, line: &str, shown: &Line) {
+        if self.wanted.or(self.reading.kind) == Some(EngineKind::Vllm) && line.contains("\" 200") {
+            self.reach(Phase::Serving, shown);
+        }
+    }
+
     fn may_be(&self, kind: EngineKind) -> bool {
         self.wanted.is_none_or(|wanted| wanted == kind) && self.reading.kind.is_none_or(|found| found == kind)
     }
@@ -246,12 +113,9 @@ impl Reader {
     /// The phrase of an engine. Shared words (`Application startup complete`) count for the engine that is known; while none is,
     /// only phrases that one engine alone has decide.
     fn engine_phrase(&self, lower: &str) -> Option<(EngineKind, Phase)> {
-        let find = |kind, table: &[phrases::Phrase]| {
-            let phrase = self.may_be(kind).then(|| table.iter().find(|phrase| phrase.matches(lower))).flatten()?;
-            Some((kind, phrase.phase))
-        };
-        let vllm = find(EngineKind::Vllm, phrases_vllm::PHRASES);
-        let sglang = find(EngineKind::Sglang, phrases_sglang::PHRASES);
+        let find = |kind, table: &phrases::Table<Phase>| Some((kind, self.may_be(kind).then(|| table.find(lower)).flatten()?));
+        let vllm = find(EngineKind::Vllm, &phrases_vllm::TABLE);
+        let sglang = find(EngineKind::Sglang, &phrases_sglang::TABLE);
         match (vllm, sglang) {
             (Some(_), Some(_)) => None,
             (one, other) => one.or(other),
@@ -322,12 +186,14 @@ impl Reader {
     }
 
     fn take_download(&mut self, line: &str, lower: &str, shown: &Line) {
-        let Some(phrase) = phrases::DOWNLOADS.iter().find(|phrase| phrase.matches(lower)) else { return };
+        let Some(phase) = phrases::DOWNLOAD_TABLE.find(lower) else { return };
         if self.reading.phase.is_some_and(|phase| phase >= Phase::Loading) {
             return;
         }
-        self.reach(phrase.phase, shown);
-        if phrase.phase == Phase::Downloading && let Some((count, share)) = bar::count_in_words(line) {
+        self.reach(phase, shown);
+        if phase == Phase::Downloading
+            && let Some((count, share)) = bar::count_in_words(line)
+        {
             self.progressed(Progress {
                 what: Counted::Download,
                 share,
@@ -376,11 +242,18 @@ impl Reader {
     }
 }
 
+/// `INFO:     10.0.0.1:52722 - "GET /health HTTP/1.1" 200 OK`.
+fn is_access_line(line: &str) -> bool {
+    line.contains(" HTTP/1.") && line.contains(" - \"")
+}
+
 /// What a bar counts, from the text before it.
 fn counted(label: &str) -> Option<Counted> {
     let label = label.to_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| label.contains(part));
-    if has(&["checkpoint shards", "loading shards", "loading weights", "loading safetensors using"]) {
+    if has(&["downloading"]) {
+        Some(Counted::Download)
+    } else if has(&["checkpoint shards", "loading shards", "loading weights", "loading safetensors using"]) {
         Some(Counted::Shards)
     } else if has(&["captur", "compil", "warmup", "warming up", "warm up", "autotun"]) {
         Some(Counted::WarmUp)

@@ -3,6 +3,10 @@
 //! Owns the order of phases and the matching. The engines' own phrases stand in [`super::phrases_vllm`] and
 //! [`super::phrases_sglang`]. Must not be anchored to line starts: prefixes, colours and formatters differ by release and user.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 /// What a line shows to be reached. The order of the starting phases is the order in which they come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
@@ -82,25 +86,57 @@ pub(super) const fn p(phase: Phase, parts: &'static [&'static str]) -> Phrase {
     Phrase { phase, parts }
 }
 
-impl Phrase {
-    pub(super) fn matches(&self, lower: &str) -> bool {
-        has_parts(lower, self.parts)
+/// Phrases made ready for asking thousands of lines: a log is read again whenever it grows.
+pub(super) struct Table<T: 'static> {
+    rows: Vec<Row<T>>,
+}
+
+struct Row<T> {
+    first: Finder<'static>,
+    rest: &'static [&'static str],
+    means: T,
+}
+
+impl<T: Copy> Table<T> {
+    fn new(phrases: impl Iterator<Item = (T, &'static [&'static str])>) -> Self {
+        let row = |(means, parts): (T, &'static [&'static str])| {
+            let (first, rest) = parts.split_first()?;
+            Some(Row { first: Finder::new(first), rest, means })
+        };
+        Self { rows: phrases.filter_map(row).collect() }
+    }
+
+    pub(super) fn of(phrases: &'static [Phrase]) -> Table<Phase> {
+        Table::new(phrases.iter().map(|phrase| (phrase.phase, phrase.parts)))
+    }
+
+    /// The meaning of the first phrase whose parts all stand in the line, in their order.
+    pub(super) fn find(&self, lower: &str) -> Option<T> {
+        self.rows.iter().find(|row| row.matches(lower)).map(|row| row.means)
     }
 }
 
-pub(super) fn has_parts(lower: &str, parts: &[&str]) -> bool {
-    let mut rest = lower;
-    parts.iter().all(|part| match rest.find(part) {
-        Some(at) => {
-            rest = rest.get(at + part.len()..).unwrap_or_default();
-            true
-        }
-        None => false,
-    })
+impl<T> Row<T> {
+    fn matches(&self, lower: &str) -> bool {
+        let Some(at) = self.first.find(lower.as_bytes()) else { return false };
+        let mut after = lower.get(at + self.first.needle().len()..).unwrap_or_default();
+        self.rest.iter().all(|part| match after.find(part) {
+            Some(at) => {
+                after = after.get(at + part.len()..).unwrap_or_default();
+                true
+            }
+            None => false,
+        })
+    }
 }
 
+static FAILURE_TABLE: LazyLock<Table<Failure>> = LazyLock::new(|| Table::new(FAILURES.iter().copied()));
+
+/// Downloads, ready for asking.
+pub(super) static DOWNLOAD_TABLE: LazyLock<Table<Phase>> = LazyLock::new(|| Table::<Phase>::of(DOWNLOADS));
+
 /// Downloads, as init containers and hubs write them (KServe's storage initializer, Hugging Face, gsutil, AWS CLI, ModelScope).
-pub(super) const DOWNLOADS: &[Phrase] = &[
+const DOWNLOADS: &[Phrase] = &[
     p(Phase::Downloaded, &["successfully copied"]),
     p(Phase::Downloaded, &["successfully downloaded"]),
     p(Phase::Downloaded, &["downloaded successfully"]),
@@ -125,7 +161,7 @@ pub(super) const DOWNLOADS: &[Phrase] = &[
 ];
 
 /// Failures. A line that its engine calls INFO, WARNING or DEBUG never counts: advice quotes these words.
-pub(super) const FAILURES: &[(Failure, &[&str])] = &[
+const FAILURES: &[(Failure, &[&str])] = &[
     (Failure::MemoryTaken, &["free memory on device", "less than desired gpu memory utilization"]),
     (Failure::NoKvCache, &["no available memory for the cache blocks"]),
     (Failure::NoKvCache, &["larger than the available kv cache memory"]),
@@ -170,6 +206,7 @@ pub(super) const FAILURES: &[(Failure, &[&str])] = &[
 
 /// The failure that a line reports.
 pub(super) fn failure(line: &str, lower: &str) -> Option<Failure> {
+    let failure = FAILURE_TABLE.find(lower)?;
     let head: String = line.chars().take(120).collect();
     if ["INFO", "WARNING", "WARN", "DEBUG"].iter().any(|level| has_word(&head, level)) {
         return None;
@@ -177,7 +214,7 @@ pub(super) fn failure(line: &str, lower: &str) -> Option<Failure> {
     if ["falling back", "fall back", "retry", "if you "].iter().any(|mild| lower.contains(mild)) {
         return None;
     }
-    FAILURES.iter().find(|(_, parts)| has_parts(lower, parts)).map(|(failure, _)| *failure)
+    Some(failure)
 }
 
 fn has_word(text: &str, word: &str) -> bool {

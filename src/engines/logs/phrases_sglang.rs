@@ -1,9 +1,14 @@
 //! Phrases of SGLang's log, releases 0.4.10 to 0.5.23. Read in the released packages.
 
-use super::phrases::{Phase, Phrase, p};
+use std::sync::LazyLock;
+
+use super::phrases::{Phase, Phrase, Table, p};
+
+/// Ready for asking.
+pub(super) static TABLE: LazyLock<Table<Phase>> = LazyLock::new(|| Table::<Phase>::of(PHRASES));
 
 /// In the order in which they are tried; the first that matches counts.
-pub(super) const PHRASES: &[Phrase] = &[
+const PHRASES: &[Phrase] = &[
     p(Phase::Started, &["server_args="]),
     p(Phase::Started, &["init torch distributed"]),
     p(Phase::LoadBegin, &["load weight begin"]),

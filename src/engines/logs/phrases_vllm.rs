@@ -1,9 +1,14 @@
 //! Phrases of vLLM's log, releases 0.5 to 0.33. Read in the released packages; the start and the drain were also run on 0.32.0.
 
-use super::phrases::{Phase, Phrase, p};
+use std::sync::LazyLock;
+
+use super::phrases::{Phase, Phrase, Table, p};
+
+/// Ready for asking.
+pub(super) static TABLE: LazyLock<Table<Phase>> = LazyLock::new(|| Table::<Phase>::of(PHRASES));
 
 /// In the order in which they are tried; the first that matches counts.
-pub(super) const PHRASES: &[Phrase] = &[
+const PHRASES: &[Phrase] = &[
     p(Phase::Started, &["initializing a v1 llm engine"]),
     p(Phase::Started, &["initializing an llm engine"]),
     p(Phase::Started, &["vllm api server version"]),
@@ -37,7 +42,6 @@ pub(super) const PHRASES: &[Phrase] = &[
     p(Phase::Serving, &["application startup complete"]),
     p(Phase::Serving, &["uvicorn running on"]),
     p(Phase::Serving, &["avg prompt throughput"]),
-    p(Phase::Serving, &["http/1.1\" 200"]),
     p(Phase::Asleep, &["seconds to fall asleep"]),
     p(Phase::Asleep, &["sleep mode freed"]),
     p(Phase::Awake, &["seconds to wake up"]),

@@ -89,7 +89,10 @@ mod tests {
     const NOW: &str = "2026-11-12T10:00:00Z";
 
     #[rstest]
-    #[case("2026-11-12T09:59:48.530217000Z (EngineCore_DP0 pid=212) INFO 11-12 09:50:00 [core.py:101] x", Some("2026-11-12T09:59:48.530217Z"))]
+    #[case(
+        "2026-11-12T09:59:48.530217000Z (EngineCore_DP0 pid=212) INFO 11-12 09:50:00 [core.py:101] x",
+        Some("2026-11-12T09:59:48.530217Z")
+    )]
     #[case("INFO 11-12 09:59:40 [loggers.py] Engine 000", Some("2026-11-12T09:59:40Z"))]
     #[case("(Worker_TP0 pid=33) INFO 12-31 23:59:40 [x.py:1] y", Some("2025-12-31T23:59:40Z"))]
     #[case("(EngineCore pid=1) WARNING 11-13 01:00:00 [x.py:1] a clock ahead", Some("2026-11-13T01:00:00Z"))]
