@@ -49,6 +49,7 @@ pub(super) enum CliError {
     Screen(String),
     /// A signal ended the screen.
     #[error("ended by a signal")]
+    #[cfg_attr(not(feature = "tui"), allow(dead_code))]
     Signal(u8),
 }
 

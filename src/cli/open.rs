@@ -25,6 +25,19 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<Exit, CliError> {
     screen(loaded, args.dir.display().to_string())
 }
 
-fn screen(_loaded: Loaded, _title: String) -> Result<Exit, CliError> {
+#[cfg(feature = "tui")]
+fn screen(loaded: Loaded, title: String) -> Result<Exit, CliError> {
+    let Loaded { world, findings } = loaded;
+    match crate::console::open(std::sync::Arc::new(world), findings, crate::model::text::clean_name(&title)) {
+        Ok(()) => Ok(Exit::Done),
+        Err(error) => match error.signal() {
+            Some(number) => Err(CliError::Signal(u8::try_from(number).unwrap_or(u8::MAX))),
+            None => Err(CliError::Screen(error.to_string())),
+        },
+    }
+}
+
+#[cfg(not(feature = "tui"))]
+fn screen(_: Loaded, _: String) -> Result<Exit, CliError> {
     Err(CliError::Screen("this build has no screen; use `modeldeck status` or `modeldeck explain`".into()))
 }
