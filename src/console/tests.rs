@@ -99,7 +99,7 @@ fn keys(app: &mut App, names: &str) -> Effect {
 #[rstest]
 fn looks(
     #[values((80, 24), (120, 40), (200, 50))] size: (u16, u16),
-    #[values(("fleet", ""), ("model", "enter"), ("model-end", "enter G"), ("help", "?"))] page: (&str, &str),
+    #[values(("fleet", ""), ("model", "enter"), ("model-end", "enter G"), ("roles", "j enter"), ("help", "?"))] page: (&str, &str),
 ) {
     let (name, pressed) = page;
     let mut app = app(COLOUR, size);

@@ -211,7 +211,8 @@ pub(crate) fn spread(load: &EngineLoad, theme: Theme) -> Option<String> {
         let values: Vec<f64> = load.ranks.values().filter_map(pick).filter(|value| value.is_finite()).collect();
         let low = values.iter().copied().reduce(f64::min)?;
         let high = values.iter().copied().reduce(f64::max)?;
-        Some(format!("{}..{}", write(low, theme), write(high, theme)))
+        let (low, high) = (write(low, theme), write(high, theme));
+        Some(if low == high { low } else { format!("{low}..{high}") })
     };
     let mut parts = Vec::new();
     for (name, part) in [
