@@ -20,4 +20,6 @@ pub mod console;
 pub mod diagnose;
 pub mod engines;
 pub mod model;
+pub mod sources;
+pub mod systems;
 pub mod world;

@@ -1,1 +1,3 @@
+//! The binary: hands the arguments over to one command and ends with its exit code.
+
 fn main() {}

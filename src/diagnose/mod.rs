@@ -3,6 +3,13 @@
 //! Each rule is a small file of its own with the cases on which it must fire and those on which it must not. A rule reads only the
 //! [`World`], states nothing that it can not prove with a piece of evidence, and never asks what another rule found.
 
+pub mod metrics;
+pub mod readiness;
+pub mod routing;
+mod support;
+#[cfg(test)]
+pub(crate) mod testkit;
+
 use crate::model::finding::{Code, Finding};
 use crate::world::World;
 
@@ -14,16 +21,30 @@ pub struct Rule {
     pub check: fn(&World, &mut Vec<Finding>),
 }
 
-/// All rules.
-pub const RULES: &[Rule] = &[];
+/// All rules, by family. A family's list stands in its own module.
+pub const FAMILIES: &[&[Rule]] = &[readiness::RULES, routing::RULES, metrics::RULES];
 
 /// All findings, worst first; of two with the same code, subjects and summary one stays.
 pub fn diagnose(world: &World) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for rule in RULES {
+    for rule in FAMILIES.iter().flat_map(|family| family.iter()) {
         (rule.check)(world, &mut findings);
     }
     findings.sort_by(|a, b| a.rank().cmp(&b.rank()));
     findings.dedup_by(|a, b| a.code == b.code && a.subjects == b.subjects && a.summary == b.summary);
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_code_has_two_rules() {
+        let mut seen = BTreeSet::new();
+        for code in FAMILIES.iter().flat_map(|family| family.iter()).flat_map(|rule| rule.codes) {
+            assert!(seen.insert(*code), "{code} has two rules");
+        }
+    }
 }

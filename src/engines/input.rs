@@ -1,5 +1,7 @@
 //! What is known about one engine before it is judged.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::exposition::Page;
@@ -19,8 +21,8 @@ pub struct MetricPage {
     pub path: String,
     /// When it was taken.
     pub at: Timestamp,
-    /// What was read.
-    pub page: Page,
+    /// What was read; shared, because snapshots keep it as long as it is the newest.
+    pub page: Arc<Page>,
 }
 
 /// Everything observed about one engine.

@@ -293,6 +293,60 @@ pub struct EngineReport {
     pub stages: BTreeMap<super::ladder::Stage, Fact<()>>,
     /// Whether sleep can be asked for, as far as answers tell: `Ok(false)` when its routes answer 404.
     pub sleep_routes: Known<Offer>,
+    /// Whether token counters moved between the last two pages; the reason where that can not be judged.
+    pub movement: Known<bool>,
+    /// Set when it had work on two pages at least 20 s apart and no token moved between them. A finding waits for 60 s.
+    pub stall: Option<Stall>,
+    /// Ranks that have work and do not move, by their label, while another rank does.
+    pub stalled_ranks: BTreeMap<String, Stall>,
+    /// What the answers say of the served model's name, where both sides are known.
+    pub model_name: Option<NameCheck>,
+}
+
+/// An engine, or one of its ranks, that has work and makes no token.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stall {
+    /// When the first page of the row was taken: it has stood still at least since then.
+    pub since: Timestamp,
+    /// When the last page was taken.
+    pub until: Timestamp,
+    /// Running requests on the first and the last page.
+    pub running: (f64, f64),
+    /// Waiting requests on the first and the last page.
+    pub waiting: (f64, f64),
+    /// Counters that did not move, as the page names them, with their value.
+    pub counters: Vec<(String, f64)>,
+    /// Series that showed running and waiting, as the page names them.
+    pub gauges: (String, String),
+}
+
+impl Stall {
+    /// Whole seconds between the two pages: it has stood still for at least that long.
+    pub fn seconds(&self) -> i64 {
+        super::time::seconds_between(self.since, self.until)
+    }
+}
+
+/// The name under which an engine should serve, beside the names it lists.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NameCheck {
+    /// Names that its flags give it.
+    pub expected: Vec<String>,
+    /// Names that `/v1/models` lists.
+    pub listed: Vec<String>,
+    /// The answer.
+    pub evidence: Evidence,
+}
+
+impl NameCheck {
+    /// Whether one of the expected names is listed. A path may be listed by its last part, and a part by its path: wrappers around the
+    /// engine name a model by its folder.
+    pub fn agrees(&self) -> bool {
+        fn last(name: &str) -> &str {
+            name.trim_end_matches('/').rsplit('/').next().unwrap_or(name)
+        }
+        self.expected.iter().any(|name| self.listed.iter().any(|listed| listed == name || last(listed) == last(name)))
+    }
 }
 
 /// Whether something is offered, with its proof.

@@ -157,14 +157,15 @@ impl Ladder {
         self.rung(stage).is_reached()
     }
 
-    /// The highest stage up to which all are reached (or do not exist for this replica).
+    /// The highest reached stage below which none is known to be missing. What nobody knows (an engine that was not asked) holds nothing
+    /// back: the rung itself shows that it is not known.
     pub fn stage(&self) -> Stage {
         let mut last = Stage::Requested;
         for (stage, rung) in self.iter() {
             match rung {
                 Rung::Reached { .. } => last = stage,
-                Rung::NotApplicable(_) => {}
-                _ => break,
+                Rung::NotApplicable(_) | Rung::Unknown(_) => {}
+                Rung::NotReached { .. } => break,
             }
         }
         last
@@ -201,12 +202,16 @@ mod tests {
         ladder.set(Stage::Requested, reached(0));
         ladder.set(Stage::Admitted, Rung::NotApplicable("no gate".into()));
         ladder.set(Stage::Scheduled, reached(5));
+        ladder.set(Stage::Started, Rung::NotReached { why: "pulling".into(), evidence: None });
         ladder.set(Stage::PodReady, reached(9));
         assert_eq!(ladder.stage(), Stage::Scheduled);
         assert!(ladder.has(Stage::PodReady));
         assert_eq!(ladder.took(Stage::Requested), Some(5));
         assert_eq!(ladder.took(Stage::Scheduled), Some(4));
         assert_eq!(ladder.took(Stage::PodReady), None);
+        assert_eq!(ladder.stuck_at().map(|(stage, _)| stage), Some(Stage::Started));
+        ladder.set(Stage::Started, Rung::Unknown(crate::model::Unknown::because("not asked")));
+        assert_eq!(ladder.stage(), Stage::PodReady);
         assert!(ladder.stuck_at().is_none());
     }
 

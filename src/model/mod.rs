@@ -20,5 +20,5 @@ pub mod writer;
 
 pub use evidence::{Evidence, Fact, Place};
 pub use finding::{Code, Finding, Severity};
-pub use subject::Subject;
+pub use subject::{Subject, kind_of_resource};
 pub use unknown::{Known, Unknown};

@@ -96,6 +96,17 @@ pub fn kind_word(kind: &str) -> String {
     if lower == "horizontalpodautoscaler" { "hpa".into() } else { lower }
 }
 
+/// The kind word of a resource name as paths have it: `pods` → `pod`, `horizontalpodautoscalers` → `hpa`.
+pub fn kind_of_resource(resource: &str) -> String {
+    let lower = resource.to_ascii_lowercase();
+    let singular = match lower.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None if lower.ends_with("sses") || lower.ends_with("xes") => lower[..lower.len() - 2].to_owned(),
+        None => lower.strip_suffix('s').unwrap_or(&lower).to_owned(),
+    };
+    kind_word(&singular)
+}
+
 impl fmt::Debug for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -118,6 +129,16 @@ impl Serialize for Subject {
 mod tests {
     use super::*;
     use rstest::rstest;
+
+    #[rstest]
+    #[case("pods", "pod")]
+    #[case("ingresses", "ingress")]
+    #[case("networkpolicies", "networkpolicy")]
+    #[case("horizontalpodautoscalers", "hpa")]
+    #[case("endpointslices", "endpointslice")]
+    fn kinds_of_resources(#[case] resource: &str, #[case] wanted: &str) {
+        assert_eq!(kind_of_resource(resource), wanted);
+    }
 
     #[rstest]
     #[case(Subject::pod("serving", "qwen-a-0"), "pod/serving/qwen-a-0", "pod", "serving", "qwen-a-0")]

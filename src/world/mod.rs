@@ -3,7 +3,18 @@
 //! Owns how facts combine: which replica is on which stage, what a Service or pool really picks, what a funnel counts, how long a
 //! stage usually takes. Must not do I/O or look at a clock, and raises no findings: that is `diagnose`.
 
+mod build;
+pub mod climb;
+pub mod counts;
+pub mod durations;
 pub mod facts;
+pub mod groups;
+pub mod judge;
+pub mod listing;
+pub mod router;
+#[cfg(test)]
+mod tests;
+pub mod views;
 
 use std::collections::BTreeMap;
 
@@ -39,11 +50,13 @@ pub struct World {
     pub workloads: BTreeMap<Subject, WorkloadView>,
     /// Every Service and InferencePool that selects pods, counted.
     pub fronts: BTreeMap<Subject, Front>,
+    /// What the routers of pools say, by pool.
+    pub routers: BTreeMap<Subject, router::RouterReading>,
     /// Views and whether they are current.
     pub views: BTreeMap<Subject, View>,
     /// HTTP answers by target, oldest first.
     pub answers: BTreeMap<Subject, Vec<HttpAnswer>>,
-    /// Metric pages by subject, oldest first.
+    /// Metric pages by subject, oldest first: the newest of each engine (its report holds what the older ones told), the last two of others.
     pub pages: BTreeMap<Subject, Vec<MetricPage>>,
     /// Pages of GPU exporters by node, oldest first.
     pub exporters: BTreeMap<Subject, Vec<MetricPage>>,
@@ -51,6 +64,8 @@ pub struct World {
     pub logs: BTreeMap<Subject, Vec<ContainerLog>>,
     /// Earlier versions of objects by subject, oldest first.
     pub history: BTreeMap<Subject, Vec<facts::Change>>,
+    /// Learnt stage durations.
+    pub durations: durations::Durations,
     /// What could not be read.
     pub problems: Vec<InputProblem>,
 }
@@ -92,28 +107,4 @@ pub struct View {
     pub why: Vec<String>,
     /// Rows and other numbers.
     pub values: Values,
-}
-
-impl World {
-    /// The snapshot of these facts at `now`. `source` is `bundle` or `cluster`.
-    pub fn build(facts: Facts, source: &'static str, now: Timestamp) -> Self {
-        let _ = facts;
-        Self {
-            now,
-            source,
-            objects: Catalogue::default(),
-            services: BTreeMap::new(),
-            replicas: BTreeMap::new(),
-            engines: BTreeMap::new(),
-            workloads: BTreeMap::new(),
-            fronts: BTreeMap::new(),
-            views: BTreeMap::new(),
-            answers: BTreeMap::new(),
-            pages: BTreeMap::new(),
-            exporters: BTreeMap::new(),
-            logs: BTreeMap::new(),
-            history: BTreeMap::new(),
-            problems: Vec::new(),
-        }
-    }
 }

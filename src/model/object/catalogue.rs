@@ -15,17 +15,53 @@ use crate::model::Subject;
 #[derive(Debug, Clone, Default)]
 pub struct Catalogue {
     objects: BTreeMap<Subject, Arc<Object>>,
+    /// The same by the shape of their body, so that nobody walks over all objects to find the few of a kind.
+    by_shape: BTreeMap<u8, Vec<Arc<Object>>>,
     /// Pods by (namespace, controller's subject).
     by_owner: BTreeMap<Subject, Vec<Subject>>,
     /// Events by what they are about.
     events: BTreeMap<Subject, Vec<Subject>>,
 }
 
+/// One number a shape of body.
+#[allow(non_upper_case_globals)]
+mod shape {
+    pub(super) const Pod: u8 = 0;
+    pub(super) const Workload: u8 = 1;
+    pub(super) const Service: u8 = 2;
+    pub(super) const EndpointSlice: u8 = 3;
+    pub(super) const InferencePool: u8 = 4;
+    pub(super) const Route: u8 = 5;
+    pub(super) const Hpa: u8 = 6;
+    pub(super) const ScaledObject: u8 = 7;
+    pub(super) const Node: u8 = 8;
+    pub(super) const Lease: u8 = 9;
+    pub(super) const Budget: u8 = 10;
+
+    pub(super) fn of(body: &super::Body) -> Option<u8> {
+        use super::Body;
+        Some(match body {
+            Body::Pod(_) => Pod,
+            Body::Workload(_) => Workload,
+            Body::Service(_) => Service,
+            Body::EndpointSlice(_) => EndpointSlice,
+            Body::InferencePool(_) => InferencePool,
+            Body::Route(_) => Route,
+            Body::Hpa(_) => Hpa,
+            Body::ScaledObject(_) => ScaledObject,
+            Body::Node(_) => Node,
+            Body::Lease(_) => Lease,
+            Body::Budget(_) => Budget,
+            Body::Event(_) | Body::Claim(_) | Body::Other(_) => return None,
+        })
+    }
+}
+
 macro_rules! typed {
     ($(#[$doc:meta])* $many:ident, $one:ident, $kind:ident, $type:ty) => {
         $(#[$doc])*
         pub fn $many(&self) -> impl Iterator<Item = (&Object, &$type)> {
-            self.objects.values().filter_map(|object| match &object.body {
+            self.by_shape.get(&shape::$kind).into_iter().flatten().filter_map(|object| match &object.body {
                 Body::$kind(body) => Some((object.as_ref(), &*body as &$type)),
                 _ => None,
             })
@@ -48,7 +84,11 @@ impl Catalogue {
             objects.into_iter().map(|object| (object.subject(), object)).collect();
         let mut by_owner: BTreeMap<Subject, Vec<Subject>> = BTreeMap::new();
         let mut events: BTreeMap<Subject, Vec<Subject>> = BTreeMap::new();
+        let mut by_shape: BTreeMap<u8, Vec<Arc<Object>>> = BTreeMap::new();
         for (subject, object) in &objects {
+            if let Some(shape) = shape::of(&object.body) {
+                by_shape.entry(shape).or_default().push(Arc::clone(object));
+            }
             if let Some(owner) = object.meta.controller() {
                 by_owner.entry(owner.subject(&object.meta.namespace)).or_default().push(subject.clone());
             }
@@ -56,7 +96,7 @@ impl Catalogue {
                 events.entry(event.about.clone()).or_default().push(subject.clone());
             }
         }
-        Self { objects, by_owner, events }
+        Self { objects, by_shape, by_owner, events }
     }
 
     /// Any object.
@@ -110,6 +150,17 @@ impl Catalogue {
             .collect();
         events.sort_by_key(|(_, event)| event.last);
         events
+    }
+
+    /// Autoscalers (HPAs and ScaledObjects) by what they scale.
+    pub fn autoscalers(&self) -> BTreeMap<Subject, Vec<Subject>> {
+        let mut out: BTreeMap<Subject, Vec<Subject>> = BTreeMap::new();
+        let hpas = self.hpas().map(|(object, hpa)| (object, hpa.target.subject(&object.meta.namespace)));
+        let scaled = self.scaled_objects().map(|(object, scaled)| (object, scaled.target.subject(&object.meta.namespace)));
+        for (object, target) in hpas.chain(scaled) {
+            out.entry(target).or_default().push(object.subject());
+        }
+        out
     }
 
     /// Slices of a Service.

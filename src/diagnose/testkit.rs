@@ -1,0 +1,205 @@
+//! Small worlds for the tests of rules: pods in namespace `s` at 2026-11-12T10:00:00Z, with answers and pages.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::diagnose;
+use crate::engines::MetricPage;
+use crate::engines::exposition::{Filter, read};
+use crate::model::Subject;
+use crate::model::engine::{HttpAnswer, HttpFailure, HttpOutcome};
+use crate::model::finding::{Code, Finding};
+use crate::model::object::Object;
+use crate::world::{Facts, World};
+
+/// The present of all test worlds.
+pub(crate) fn now() -> Timestamp {
+    "2026-11-12T10:00:00Z".parse().unwrap()
+}
+
+/// Builds facts step by step.
+pub(crate) struct Kit {
+    objects: Vec<Value>,
+    facts: Facts,
+}
+
+/// A world with its findings.
+pub(crate) struct Judged {
+    /// The world.
+    #[allow(dead_code)]
+    pub(crate) world: World,
+    /// All findings.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Judged {
+    /// The one finding of that code.
+    pub(crate) fn only(&self, code: Code) -> Finding {
+        let found: Vec<_> = self.findings.iter().filter(|finding| finding.code == code).collect();
+        assert_eq!(found.len(), 1, "wanted one {code}, found {:#?}", self.findings);
+        found[0].clone()
+    }
+
+    /// Whether there is none of that code.
+    pub(crate) fn none(&self, code: Code) -> bool {
+        self.findings.iter().all(|finding| finding.code != code)
+    }
+}
+
+/// A page of a vLLM engine.
+pub(crate) fn vllm_page(running: f64, waiting: f64, tokens: f64) -> String {
+    let labels = r#"{engine="0",model_name="m"}"#;
+    format!(
+        "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{labels} {running}\n\
+         # TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting{labels} {waiting}\n\
+         # TYPE vllm:kv_cache_usage_perc gauge\nvllm:kv_cache_usage_perc{labels} 0.2\n\
+         # TYPE vllm:prompt_tokens_total counter\nvllm:prompt_tokens_total{labels} 100\n\
+         # TYPE vllm:generation_tokens_total counter\nvllm:generation_tokens_total{labels} {tokens}\n"
+    )
+}
+
+impl Kit {
+    pub(crate) fn new() -> Self {
+        Self { objects: Vec::new(), facts: Facts::default() }
+    }
+
+    /// Any object.
+    pub(crate) fn object(mut self, object: Value) -> Self {
+        self.objects.push(object);
+        self
+    }
+
+    /// A Ready vLLM pod that has been up for two hours, changed by `change`.
+    pub(crate) fn pod_with(self, name: &str, change: impl FnOnce(&mut Value)) -> Self {
+        let mut pod = json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "namespace": "s", "uid": format!("uid-{name}"), "creationTimestamp": "2026-11-12T07:50:00Z",
+                "labels": {"app": "a"}},
+            "spec": {"nodeName": "n1", "containers": [{"name": "vllm", "image": "x/vllm-openai:v0.19.0",
+                "ports": [{"name": "http", "containerPort": 8000}]}]},
+            "status": {"phase": "Running", "startTime": "2026-11-12T07:50:01Z",
+                "conditions": [
+                    {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-12T07:50:00Z"},
+                    {"type": "PodReadyToStartContainers", "status": "True", "lastTransitionTime": "2026-11-12T07:50:02Z"},
+                    {"type": "ContainersReady", "status": "True", "lastTransitionTime": "2026-11-12T08:00:00Z"},
+                    {"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-12T08:00:00Z"}],
+                "containerStatuses": [{"name": "vllm", "ready": true, "started": true, "restartCount": 0,
+                    "state": {"running": {"startedAt": "2026-11-12T07:51:00Z"}}}]}});
+        change(&mut pod);
+        self.object(pod)
+    }
+
+    /// A vLLM pod that started a minute ago and is not Ready.
+    pub(crate) fn loading_pod(self, name: &str) -> Self {
+        self.pod_with(name, |pod| {
+            pod["metadata"]["creationTimestamp"] = "2026-11-12T09:58:30Z".into();
+            pod["status"]["conditions"] = json!([
+                {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-12T09:58:30Z"},
+                {"type": "PodReadyToStartContainers", "status": "True", "lastTransitionTime": "2026-11-12T09:58:31Z"},
+                {"type": "ContainersReady", "status": "False", "lastTransitionTime": "2026-11-12T09:58:30Z"},
+                {"type": "Ready", "status": "False", "lastTransitionTime": "2026-11-12T09:58:30Z"}]);
+            pod["status"]["containerStatuses"][0] = json!({"name": "vllm", "ready": false, "started": false, "restartCount": 0,
+                "state": {"running": {"startedAt": "2026-11-12T09:59:00Z"}}});
+        })
+    }
+
+    /// A Service `<name>` over this pod alone, whose slice says `ready` of it.
+    pub(crate) fn service_listing(mut self, name: &str, ready: bool, publish: bool) -> Self {
+        if let Some(pod) = self.objects.iter_mut().find(|object| object["metadata"]["name"] == name && object["kind"] == "Pod") {
+            pod["metadata"]["labels"] = json!({"app": "a", "name": name});
+        }
+        self.object(json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "s"},
+                "spec": {"selector": {"name": name}, "ports": [{"port": 8000}], "publishNotReadyAddresses": publish}}))
+            .object(json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+                "metadata": {"name": format!("{name}-1"), "namespace": "s", "labels": {"kubernetes.io/service-name": name,
+                    "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"}},
+                "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": ready},
+                    "targetRef": {"kind": "Pod", "name": name, "uid": format!("uid-{name}")}}], "ports": [{"port": 8000}]}))
+    }
+
+    /// A Ready pod behind a Service of its own.
+    pub(crate) fn serving_pod(self, name: &str, listed: bool) -> Self {
+        self.pod_with(name, |_| ()).service_listing(name, listed, false)
+    }
+
+    /// Makes a pod belong to a controller.
+    pub(crate) fn owned(self, pod: &str, kind: &str, owner: &str) -> Self {
+        self.owned_object(&format!("pod/s/{pod}"), kind, owner, "apps/v1")
+    }
+
+    /// Makes an object belong to a controller.
+    pub(crate) fn owned_object(mut self, subject: &str, kind: &str, owner: &str, api_version: &str) -> Self {
+        let found = self.objects.iter_mut().find(|object| {
+            Subject::object(object["kind"].as_str().unwrap(), "s", object["metadata"]["name"].as_str().unwrap()).as_str() == subject
+        });
+        found.unwrap()["metadata"]["ownerReferences"] =
+            json!([{"apiVersion": api_version, "kind": kind, "name": owner, "controller": true}]);
+        self
+    }
+
+    /// Changes an object that is there.
+    pub(crate) fn change(&mut self, subject: &str, change: impl FnOnce(&mut Value)) {
+        let found = self.objects.iter_mut().find(|object| {
+            Subject::object(object["kind"].as_str().unwrap(), "s", object["metadata"]["name"].as_str().unwrap()).as_str() == subject
+        });
+        change(found.unwrap());
+    }
+
+    /// Gives a pod other labels.
+    pub(crate) fn relabelled(mut self, pod: &str, labels: Value) -> Self {
+        self.change(&format!("pod/s/{pod}"), |pod| pod["metadata"]["labels"] = labels);
+        self
+    }
+
+    /// The log of a container, oldest line first.
+    pub(crate) fn log(mut self, pod: &str, container: &str, lines: &[&str]) -> Self {
+        self.facts.logs.push(crate::model::engine::ContainerLog {
+            pod: Subject::pod("s", pod),
+            container: container.into(),
+            lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+            previous_at: None,
+            exit_code: None,
+        });
+        self
+    }
+
+    /// An answer of a pod at the present: a status and body, or `connection refused`, `timeout`.
+    pub(crate) fn answer(mut self, pod: &str, path: &str, outcome: Result<(u16, &str), &str>) -> Self {
+        self.facts.answers.push(HttpAnswer {
+            target: Subject::pod("s", pod),
+            port: Some(8000),
+            method: "GET".into(),
+            path: path.into(),
+            at: now(),
+            latency_ms: Some(2.0),
+            outcome: match outcome {
+                Ok((status, body)) => {
+                    HttpOutcome::Answered { status, content_type: "application/json".into(), body: body.into() }
+                }
+                Err("connection refused") => HttpOutcome::Failed(HttpFailure::Refused),
+                Err("timeout") => HttpOutcome::Failed(HttpFailure::Timeout),
+                Err(other) => HttpOutcome::Failed(HttpFailure::Other(other.into())),
+            },
+        });
+        self
+    }
+
+    /// A metric page of a pod, `offset` seconds from the present.
+    pub(crate) fn page(mut self, pod: &str, offset: i64, text: &str) -> Self {
+        self.facts.pages.push(MetricPage {
+            subject: Subject::pod("s", pod),
+            port: Some(8000),
+            path: "/metrics".into(),
+            at: now() + SignedDuration::from_secs(offset),
+            page: read(text.as_bytes(), &Filter::All).into(),
+        });
+        self
+    }
+
+    /// The world of all that, with its findings.
+    pub(crate) fn build(mut self) -> Judged {
+        self.facts.objects = self.objects.iter().map(|object| Object::read(object, now()).unwrap()).collect();
+        let world = World::build(self.facts, "bundle", now());
+        let findings = diagnose(&world);
+        Judged { world, findings }
+    }
+}

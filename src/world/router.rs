@@ -1,0 +1,136 @@
+//! What the router of a pool (an endpoint picker, EPP) says about its endpoints.
+//!
+//! Reads the metric pages of the pods behind the pool's picker Service. Names are those of llm-d-router v0.10.0 and their older twins of
+//! the Gateway API Inference Extension. An EPP counts engine ranks (`<pod>-rank-<i>`): they are mapped back to pods here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use crate::engines::MetricPage;
+use crate::model::object::Catalogue;
+use crate::model::unknown::unknown;
+use crate::model::{Evidence, Fact, Known, Place, Subject};
+
+/// Queue of each endpoint that the router knows: name of the family, and of the label that names the endpoint.
+const PER_ENDPOINT: &[(&str, &str)] = &[
+    ("llm_d_epp_per_endpoint_queue_size", "model_server_endpoint"),
+    ("inference_pool_per_pod_queue_size", "model_server_pod"),
+];
+
+/// Number of endpoints with fresh metrics.
+const READY: &[&str] = &["llm_d_epp_ready_endpoints", "inference_pool_ready_pods"];
+
+/// Prefixes of the families that this module and its rules read.
+pub const ROUTER_PREFIXES: &[&str] = &["llm_d_epp_", "llm_d_inference_scheduler_", "inference_pool_", "inference_extension_", "inference_objective_", "inference_model_"];
+
+/// What one pool's router says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RouterReading {
+    /// The pod whose page it is: the one that knows endpoints (followers know none).
+    pub pod: Subject,
+    /// When the page was taken.
+    pub at: Timestamp,
+    /// Endpoints (ranks) by pod name; `None` where the page does not name them.
+    pub endpoints: Option<BTreeMap<String, BTreeSet<String>>>,
+    /// Endpoints with fresh metrics, as the router counts them (ranks).
+    pub ready: Known<Fact<f64>>,
+    /// Name of the family that names the endpoints.
+    family: &'static str,
+}
+
+impl RouterReading {
+    /// Whether the router counts this pod; unknown where it does not name its endpoints.
+    pub fn counts(&self, pod: &Subject) -> Known<bool> {
+        match &self.endpoints {
+            Some(endpoints) => Ok(endpoints.contains_key(pod.name())),
+            None => unknown(format!("the router {} does not name its endpoints", self.pod)),
+        }
+    }
+
+    /// Evidence that it counts the pod.
+    pub fn evidence(&self, pod: &Subject) -> Evidence {
+        let ranks = self.endpoints.as_ref().and_then(|endpoints| endpoints.get(pod.name())).map_or(0, BTreeSet::len);
+        let value = format!("counts {} with {ranks} {}", pod.name(), if ranks == 1 { "endpoint" } else { "endpoints" });
+        Evidence::new(&self.pod, Place::Metric(self.family.into()), value, Some(self.at))
+    }
+
+    /// Endpoints (ranks) that it names in all.
+    pub fn ranks(&self) -> Option<usize> {
+        self.endpoints.as_ref().map(|endpoints| endpoints.values().map(BTreeSet::len).sum())
+    }
+}
+
+/// The readings of all pools whose router was asked.
+pub fn routers(objects: &Catalogue, pages: &BTreeMap<Subject, Vec<MetricPage>>) -> BTreeMap<Subject, RouterReading> {
+    let mut out = BTreeMap::new();
+    for (object, pool) in objects.pools() {
+        let service = Subject::object("service", &object.meta.namespace, &pool.picker);
+        let Some(selector) = objects.service(&service).and_then(|(_, service)| service.selector.as_ref()) else { continue };
+        let readings = objects
+            .pods_matching(&object.meta.namespace, selector)
+            .filter_map(|(pod, _)| reading(&pod.subject(), object.meta.name.as_str(), pages.get(&pod.subject())?.last()?));
+        // The leader is the one that knows endpoints; of several the newest page counts.
+        if let Some(best) = readings.max_by_key(|reading| (reading.ranks().unwrap_or(0) > 0, reading.at)) {
+            out.insert(object.subject(), best);
+        }
+    }
+    out
+}
+
+/// Reads one router page; `None` where it is no router's page.
+fn reading(pod: &Subject, pool: &str, page: &MetricPage) -> Option<RouterReading> {
+    let of_pool = |name: Option<&str>| name.is_none_or(|name| name == pool);
+    let mut family_used = "";
+    let mut endpoints: Option<BTreeMap<String, BTreeSet<String>>> = None;
+    for (family, label) in PER_ENDPOINT {
+        for sample in page.page.family(family).filter(|sample| of_pool(sample.label("name"))) {
+            let Some(name) = sample.label(label) else { continue };
+            let (pod_name, rank) = split_rank(name);
+            endpoints.get_or_insert_default().entry(pod_name.to_owned()).or_default().insert(rank.to_owned());
+            family_used = family;
+        }
+        if endpoints.is_some() {
+            break;
+        }
+    }
+    let ready = READY
+        .iter()
+        .find_map(|family| {
+            let mut samples = page.page.family(family).filter(|sample| of_pool(sample.label("name"))).peekable();
+            samples.peek()?;
+            Some(Fact::new(samples.map(|sample| sample.value()).sum::<f64>(), *family, page.at))
+        })
+        .ok_or_else(|| crate::model::Unknown::because(format!("none of {} is on its page", READY.join(", "))));
+    if endpoints.is_none() && ready.is_err() {
+        return None;
+    }
+    // A router that counts no endpoint has no series of them: that is a known "none", not "unknown".
+    if endpoints.is_none() && ready.as_ref().is_ok_and(|fact| fact.value == 0.0) {
+        endpoints = Some(BTreeMap::new());
+    }
+    Some(RouterReading { pod: pod.clone(), at: page.at, endpoints, ready, family: family_used })
+}
+
+/// `<pod>-rank-<i>` → (pod, rank); a name without rank is rank 0.
+fn split_rank(name: &str) -> (&str, &str) {
+    match name.rsplit_once("-rank-") {
+        Some((pod, rank)) if !rank.is_empty() && rank.bytes().all(|b| b.is_ascii_digit()) => (pod, rank),
+        _ => (name, "0"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("qwen-a-7c9-2xkqv-rank-0", ("qwen-a-7c9-2xkqv", "0"))]
+    #[case("a-rank-x-rank-11", ("a-rank-x", "11"))]
+    #[case("a-rank-", ("a-rank-", "0"))]
+    #[case("a", ("a", "0"))]
+    fn ranks_are_mapped_back_to_pods(#[case] name: &str, #[case] wanted: (&str, &str)) {
+        assert_eq!(split_rank(name), wanted);
+    }
+}

@@ -1,0 +1,117 @@
+//! Stages, their times and what stands in the way.
+
+use serde_json::json;
+
+use crate::diagnose::testkit::Kit;
+use crate::model::Subject;
+use crate::model::ladder::{Rung, Stage};
+use crate::model::service::Replica;
+
+fn replica(kit: Kit) -> Replica {
+    kit.build().world.replicas.get(&Subject::pod("s", "a")).unwrap().clone()
+}
+
+fn at(replica: &Replica, stage: Stage) -> String {
+    replica.ladder.rung(stage).at().map(|at| at.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn a_serving_pod_has_climbed_all_of_it() {
+    let replica = replica(Kit::new().serving_pod("a", true).answer("a", "/health", Ok((200, ""))));
+    for stage in Stage::ALL.into_iter().filter(|stage| *stage < Stage::Routed) {
+        assert!(replica.ladder.has(stage), "{stage}: {:?}", replica.ladder.rung(stage));
+    }
+    assert!(matches!(replica.ladder.rung(Stage::Routed), Rung::NotApplicable(_)));
+    assert_eq!(replica.ladder.stage(), Stage::Listed);
+    assert_eq!(at(&replica, Stage::Requested), "2026-11-12T07:50:00Z");
+    assert_eq!(at(&replica, Stage::Scheduled), "2026-11-12T07:50:00Z");
+    assert_eq!(at(&replica, Stage::Started), "2026-11-12T07:51:00Z");
+    assert_eq!(at(&replica, Stage::PodReady), "2026-11-12T08:00:00Z");
+    assert_eq!(replica.ladder.took(Stage::Scheduled), Some(60));
+}
+
+#[test]
+fn a_gate_stops_it_at_the_first_rung() {
+    let replica = replica(Kit::new().pod_with("a", |pod| {
+        pod["spec"]["nodeName"] = serde_json::Value::Null;
+        pod["spec"]["schedulingGates"] = json!([{"name": "g"}]);
+        pod["status"] = json!({"phase": "Pending"});
+    }));
+    assert_eq!(replica.ladder.stage(), Stage::Requested);
+    assert_eq!(replica.ladder.stuck_at().map(|(stage, _)| stage), Some(Stage::Admitted));
+    assert!(!replica.ladder.has(Stage::Scheduled));
+}
+
+#[test]
+fn without_a_node_it_stands_at_admitted() {
+    let replica = replica(Kit::new().pod_with("a", |pod| {
+        pod["spec"]["nodeName"] = serde_json::Value::Null;
+        pod["status"] = json!({"phase": "Pending"});
+    }));
+    assert_eq!(replica.ladder.stage(), Stage::Admitted);
+    let Some((Stage::Scheduled, Rung::NotReached { why, .. })) = replica.ladder.stuck_at() else { panic!("{:?}", replica.ladder) };
+    assert!(why.contains("no node takes it"), "{why}");
+    for stage in [Stage::Pulled, Stage::Started, Stage::Loading, Stage::EngineReady] {
+        assert!(matches!(replica.ladder.rung(stage), Rung::NotReached { .. }), "{stage}");
+    }
+}
+
+#[test]
+fn a_container_that_waits_stands_before_pulled_and_one_that_ran_before_it_behind() {
+    let waiting = |last: serde_json::Value| {
+        replica(Kit::new().pod_with("a", |pod| {
+            pod["status"]["conditions"] = json!([{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}]);
+            pod["status"]["containerStatuses"] =
+                json!([{"name": "vllm", "ready": false, "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": last}]);
+        }))
+    };
+    assert_eq!(waiting(json!({})).ladder.stage(), Stage::Scheduled);
+    let ran = waiting(json!({"terminated": {"exitCode": 1, "startedAt": "2026-11-12T09:00:00Z"}}));
+    assert_eq!(ran.ladder.stage(), Stage::Pulled);
+    assert!(!ran.ladder.has(Stage::Started));
+}
+
+#[test]
+fn a_pull_event_dates_the_pull() {
+    let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "s"}, "reason": "Pulled", "message": "in 20s",
+        "firstTimestamp": "2026-11-12T07:50:30Z", "involvedObject": {"kind": "Pod", "namespace": "s", "name": "a"}});
+    assert_eq!(at(&replica(Kit::new().pod_with("a", |_| ()).object(event)), Stage::Pulled), "2026-11-12T07:50:30Z");
+}
+
+#[test]
+fn an_engine_asleep_is_not_engine_ready_though_its_pod_is_ready() {
+    let replica = replica(Kit::new().serving_pod("a", true).answer("a", "/is_sleeping", Ok((200, r#"{"is_sleeping":true}"#))));
+    assert!(!replica.ladder.has(Stage::EngineReady));
+    assert!(replica.ladder.has(Stage::PodReady));
+    assert_eq!(replica.ladder.stage(), Stage::Warming);
+}
+
+#[test]
+fn an_engine_that_nobody_asked_is_unknown_and_holds_nothing_back() {
+    let replica = replica(Kit::new().serving_pod("a", true));
+    assert!(matches!(replica.ladder.rung(Stage::EngineReady), Rung::Unknown(_)));
+    assert_eq!(replica.ladder.stage(), Stage::Listed);
+}
+
+#[test]
+fn log_lines_date_loading_and_warming() {
+    let replica = replica(Kit::new().loading_pod("a").log(
+        "a",
+        "vllm",
+        &["INFO 11-12 09:59:10 [x.py:1] Starting to load model /m", "INFO 11-12 09:59:40 [x.py:2] Model loading took 14.2 GiB and 30.0 seconds"],
+    ));
+    assert_eq!(at(&replica, Stage::Loading), "2026-11-12T09:59:10Z");
+    assert!(replica.ladder.has(Stage::Warming));
+    assert!(!replica.ladder.has(Stage::EngineReady));
+}
+
+#[test]
+fn an_unmet_gate_is_what_stands_before_pod_ready() {
+    let replica = replica(Kit::new().pod_with("a", |pod| {
+        pod["spec"]["readinessGates"] = json!([{"conditionType": "x/y"}]);
+        pod["status"]["conditions"] = json!([{"type": "PodScheduled", "status": "True"}, {"type": "ContainersReady", "status": "True"},
+            {"type": "Ready", "status": "False"}]);
+    }));
+    let Rung::NotReached { why, .. } = replica.ladder.rung(Stage::PodReady) else { panic!() };
+    assert!(why.contains("x/y"), "{why}");
+}
