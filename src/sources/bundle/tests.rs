@@ -232,3 +232,11 @@ fn pods_of_a_page_are_found_by_their_subject() {
     let facts = facts(&[("manifest.yaml", "- {file: m.txt, kind: metrics, subject: engine/old, at: '2026-11-12T09:00:00Z'}\n"), ("m.txt", PAGE)]);
     assert_eq!(facts.pages[0].subject, Subject::engine("old"));
 }
+
+#[test]
+fn the_end_of_a_long_log_is_kept() {
+    let long: String = (0..400_000).map(|n| format!("{n}\n")).collect();
+    let facts = facts(&[("log-s_a_vllm.txt", &long), ("log-s_b_vllm.txt", "a\rb\r\n\nc\n-----BEGIN PRIVATE KEY-----\nMIIhunter2\n-----END PRIVATE KEY-----\n")]);
+    assert_eq!((facts.logs[0].lines.len(), facts.logs[0].lines[0].as_str()), (5_000, "395000"));
+    assert_eq!(facts.logs[1].lines, ["a", "b", "c", "[redacted]"]);
+}
