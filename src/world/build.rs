@@ -41,7 +41,8 @@ impl World {
             history.entry(change.object.subject()).or_default().push(change);
         }
         let claims = systems::claims(&objects);
-        let routers = routers(&objects, &pages);
+        let pickers = super::epp::pickers(&objects, &pages, now);
+        let routers = routers(&objects, &pickers, &pages);
         let claimed = Claimed::new(&claims);
         let engines = engine_reports(&objects, &claimed, &answers, &pages, &logs, now);
         let mut pages = pages;
@@ -50,7 +51,7 @@ impl World {
             let keep = if engines.contains_key(subject) { 1 } else { 2 };
             list.drain(..list.len().saturating_sub(keep));
         }
-        let listings = Listings::new(&objects, &claims, &routers);
+        let listings = Listings::new(&objects, &claims, &routers, &pickers, &answers);
         let with_engine: BTreeSet<Subject> = claimed.pods.keys().cloned().collect();
         let fronts = listings.fronts().map(|front| (front.clone(), listings.front(front, &with_engine))).collect();
 
@@ -64,7 +65,8 @@ impl World {
         }
         let mut durations = Durations::from_learnt(&facts.durations);
         expectations(&objects, &claims, &mut replicas, &mut durations, now);
-        let workloads = count_workloads(&objects, &claimed, &replicas);
+        let mut workloads = count_workloads(&objects, &claimed, &replicas);
+        super::epp::correct(&objects, &pickers, &mut replicas, &mut workloads);
         let services = count_services(claims, &replicas, &workloads);
         Self {
             now,
@@ -76,6 +78,7 @@ impl World {
             workloads,
             fronts,
             routers,
+            pickers,
             views,
             answers,
             pages,
