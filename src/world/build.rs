@@ -42,6 +42,7 @@ impl World {
         }
         let claims = systems::claims(&objects);
         let routers = routers(&objects, &pages);
+        let scaling = super::scaling::scaling(&objects);
         let claimed = Claimed::new(&claims);
         let engines = engine_reports(&objects, &claimed, &answers, &pages, &logs, now);
         let mut pages = pages;
@@ -76,6 +77,7 @@ impl World {
             workloads,
             fronts,
             routers,
+            scaling,
             views,
             answers,
             pages,

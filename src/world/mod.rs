@@ -10,8 +10,13 @@ pub mod durations;
 pub mod facts;
 pub mod groups;
 pub mod judge;
+pub mod levels;
 pub mod listing;
+pub mod owners;
+pub mod prometheus;
 pub mod router;
+pub mod scale_values;
+pub mod scaling;
 #[cfg(test)]
 mod tests;
 pub mod views;
@@ -52,6 +57,8 @@ pub struct World {
     pub fronts: BTreeMap<Subject, Front>,
     /// What the routers of pools say, by pool.
     pub routers: BTreeMap<Subject, router::RouterReading>,
+    /// What is scaled by autoscalers, and whether that works, by the scaled object.
+    pub scaling: BTreeMap<Subject, scaling::Scaling>,
     /// Views and whether they are current.
     pub views: BTreeMap<Subject, View>,
     /// HTTP answers by target, oldest first.
