@@ -43,6 +43,7 @@ impl World {
         let claims = systems::claims(&objects);
         let pickers = super::epp::pickers(&objects, &pages, now);
         let routers = routers(&objects, &pickers, &pages);
+        let scaling = super::scaling::scaling(&objects);
         let claimed = Claimed::new(&claims);
         let engines = engine_reports(&objects, &claimed, &answers, &pages, &logs, now);
         let mut pages = pages;
@@ -79,6 +80,7 @@ impl World {
             fronts,
             routers,
             pickers,
+            scaling,
             views,
             answers,
             pages,
