@@ -1,5 +1,7 @@
 //! The real binary in a pseudo-terminal: it draws, obeys keys, and gives the terminal back as it was, however it ends.
 #![cfg(all(feature = "tui", unix))]
+// The whole file is a test, its helpers too.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::io::{Read, Write};
 use std::path::Path;

@@ -6,16 +6,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::scene::Scene;
-use crate::model::engine::{EngineKind, EngineLoad, EngineReport, RankLoad};
+use crate::model::engine::{EngineKind, EngineLoad, EngineReport, RankLoad, Stall};
 use crate::model::finding::{Code, Finding};
 use crate::model::funnel::Funnel;
 use crate::model::ladder::{Ladder, Rung, Stage};
-use crate::model::object::Catalogue;
 use crate::model::service::{Claim, Listing, ModelService, Replica, Role, RoleKind, ServiceId};
 use crate::model::state::{EngineState, ReplicaState, WorkloadState};
 use crate::model::unknown::unknown;
 use crate::model::{Evidence, Fact, Place, Subject, time};
-use crate::world::{InputProblem, World};
+use crate::world::{Facts, InputProblem, World};
 
 pub(crate) fn at(text: &str) -> Timestamp {
     time::instant(text).unwrap()
@@ -31,23 +30,7 @@ fn before(seconds: i64) -> Timestamp {
 
 /// A world in which nothing was seen.
 pub(crate) fn empty() -> World {
-    World {
-        now: now(),
-        source: "bundle",
-        objects: Catalogue::default(),
-        services: BTreeMap::new(),
-        replicas: BTreeMap::new(),
-        engines: BTreeMap::new(),
-        workloads: BTreeMap::new(),
-        fronts: BTreeMap::new(),
-        views: BTreeMap::new(),
-        answers: BTreeMap::new(),
-        pages: BTreeMap::new(),
-        exporters: BTreeMap::new(),
-        logs: BTreeMap::new(),
-        history: BTreeMap::new(),
-        problems: Vec::new(),
-    }
+    World::build(Facts::default(), "bundle", now())
 }
 
 fn evidence(subject: &Subject, place: Place, value: &str) -> Evidence {
@@ -94,6 +77,10 @@ pub(crate) fn report(subject: &Subject, state: EngineState, why: &str, load: cra
         eta_s: None,
         stages: BTreeMap::new(),
         sleep_routes: unknown("never asked"),
+        movement: unknown("one page only"),
+        stall: None,
+        stalled_ranks: BTreeMap::new(),
+        model_name: None,
     }
 }
 
@@ -211,6 +198,9 @@ pub(crate) fn incident() -> (World, Vec<Finding>) {
     loading.pod_ready = Ok(false);
     loading.ladder = ladder(&loading.subject, Stage::Loading, &[700, 690, 640, 630, 600]);
     loading.engine = Ok(report(&loading.subject, EngineState::Loading, "shard 12 of 40", unknown("no page: the port is closed")));
+    if let Ok(report) = &mut loading.engine {
+        report.progress = Some(Fact::new(0.3, "log of vllm", before(4)));
+    }
     loading.listing.listed = Ok(false);
     loading.listing.why = "not Ready, so no endpoint".into();
     loading.eta_s = Ok(240.0);
@@ -223,7 +213,17 @@ pub(crate) fn incident() -> (World, Vec<Finding>) {
     });
     let mut spread = load(6.0, 0.0, 0.3);
     spread.ranks = ranks.collect();
-    wide.engine = Ok(report(&wide.subject, EngineState::Ready, "answers and moves", Ok(spread)));
+    let mut four = report(&wide.subject, EngineState::Ready, "answers and moves", Ok(spread));
+    let stall = Stall {
+        since: before(72),
+        until: before(12),
+        running: (1.0, 1.0),
+        waiting: (0.0, 0.0),
+        counters: Vec::new(),
+        gauges: Default::default(),
+    };
+    four.stalled_ranks.insert("1".into(), stall);
+    wide.engine = Ok(four);
     let mut asleep = replica(&deep, "deepseek-v4-prefill-0", ReplicaState::Sleeping);
     asleep.engine = Ok(report(&asleep.subject, EngineState::Sleeping(Some(1)), "is_sleeping answers true", Ok(load(0.0, 0.0, 0.0))));
     add(

@@ -7,7 +7,7 @@ use super::action::{Action, TABLE, Where};
 use super::app::{App, Page, Prompt};
 use super::cells::{self, Canvas};
 use super::pages;
-use super::scene::{Scene, Target};
+use super::scene::Scene;
 use super::theme::{Mark, Role};
 use super::words;
 use crate::model::finding::Severity;
@@ -108,19 +108,29 @@ fn draw_headline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 fn sentence(scene: &Scene) -> (Mark, Role, String) {
-    if let Some(worst) = scene.findings.first() {
+    let worst = scene.findings.first();
+    let serious = worst.filter(|finding| finding.severity != Severity::Info);
+    // A role that does not serve what it should matters more than what is merely worth knowing.
+    if let Some(worst) = serious.or(if scene.short_of().is_none() { worst } else { None }) {
         let (mark, role) = words::severity(worst.severity);
         return (mark, role, worst.summary.clone());
     }
+    if let Some((id, short)) = scene.short_of() {
+        let (mark, role) = words::workload(short.state);
+        let why = short.why.first().cloned().or_else(|| words::bottleneck(&short.funnel));
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        return (mark, role, format!("{}/{} {} is {}{why}; no finding says more", id.namespace, id.name, short.kind, short.state.shout()));
+    }
     let world = &scene.world;
-    let services = scene.rows().iter().filter(|row| matches!(row.target, Target::Service(_)) && row.role == 0).count();
-    let unread = world.problems.len();
-    match (services, world.engines.len(), unread) {
-        (0, 0, 0) => (Mark::Unknown, Role::Dim, format!("no model service and no engine is seen in this {}", world.source)),
-        (_, _, 1..) => {
-            (Mark::Warn, Role::Warn, format!("no finding, but {unread} inputs could not be read whole: what they hold is not judged"))
+    let services = words::counted(world.services.len(), "model service");
+    let engines = words::counted(world.engines.len(), "engine");
+    match (world.services.len() + world.engines.len(), world.problems.len()) {
+        (0, 0) => (Mark::Unknown, Role::Dim, format!("no model service and no engine is seen in this {}", world.source)),
+        (_, unread @ 1..) => {
+            let inputs = words::counted(unread, "input");
+            (Mark::Warn, Role::Warn, format!("no finding, but {inputs} could not be read whole: what they hold is not judged"))
         }
-        _ => (Mark::Good, Role::Good, format!("no finding on {services} model services and {} engines", world.engines.len())),
+        _ => (Mark::Good, Role::Good, format!("no finding on {services} and {engines}")),
     }
 }
 

@@ -17,6 +17,7 @@ use super::keymap::{Chord, Key};
 use super::scene::{Scene, Target};
 use super::theme::{Charset, Depth, Theme};
 use crate::model::finding::Finding;
+use crate::model::service::RoleKind;
 use crate::model::state::{EngineState, WorkloadState};
 use crate::model::{Subject, unknown::unknown};
 
@@ -99,7 +100,7 @@ fn keys(app: &mut App, names: &str) -> Effect {
 #[rstest]
 fn looks(
     #[values((80, 24), (120, 40), (200, 50))] size: (u16, u16),
-    #[values(("fleet", ""), ("model", "enter"), ("model-end", "enter G"), ("help", "?"))] page: (&str, &str),
+    #[values(("fleet", ""), ("model", "enter"), ("model-end", "enter G"), ("roles", "j enter"), ("help", "?"))] page: (&str, &str),
 ) {
     let (name, pressed) = page;
     let mut app = app(COLOUR, size);
@@ -335,12 +336,7 @@ fn unknown_values_are_shown_as_unknown_with_their_reason() {
     replica.listing.listed = unknown("REASON-LISTED");
     replica.engine = unknown("REASON-ENGINE");
     let funnel = crate::model::funnel::Funnel::unknown("REASON-FUNNEL");
-    fixture::add(
-        &mut world,
-        &id,
-        WorkloadState::Unknown,
-        vec![(crate::model::service::RoleKind::Aggregate, funnel, WorkloadState::Unknown, vec![replica])],
-    );
+    fixture::add(&mut world, &id, WorkloadState::Unknown, vec![(RoleKind::Aggregate, funnel, WorkloadState::Unknown, vec![replica])]);
     let mut app = App::new(fixture::scene(world, Vec::new()), COLOUR, (140, 45));
     let fleet = text(&draw(&app));
     assert!(fleet.contains("REASON-FUNNEL") && fleet.contains("–/–"), "{fleet}");
@@ -351,6 +347,24 @@ fn unknown_values_are_shown_as_unknown_with_their_reason() {
     for reason in ["REASON-READY", "REASON-LISTED", "REASON-ENGINE", "REASON-FUNNEL"] {
         assert!(model.contains(reason), "{reason}\n{model}");
     }
+}
+
+/// No finding is no all-clear: the sentence at the top is about what does not serve.
+#[test]
+fn a_service_that_is_down_without_a_finding_is_no_good_news() {
+    let (world, _) = fixture::incident();
+    let page = text(&draw(&App::new(fixture::scene(world, Vec::new()), COLOUR, (120, 40))));
+    let top = page.lines().nth(1).unwrap();
+    assert!(top.contains("✖ serving/deepseek-v4 prefill is DOWN: 1 listed, not serving"), "{top}");
+    let mut world = fixture::empty();
+    let id = fixture::id("s", "m");
+    let all = fixture::funnel([1; 7], 1, "spec.replicas");
+    fixture::add(&mut world, &id, WorkloadState::Serving, vec![(RoleKind::Aggregate, all, WorkloadState::Serving, Vec::new())]);
+    let page = text(&draw(&App::new(fixture::scene(world.clone(), Vec::new()), COLOUR, (120, 40))));
+    assert!(page.contains("● no finding on 1 model service and 0 engines"), "{page}");
+    world.problems.push(crate::world::InputProblem { place: "a".into(), what: "b".into(), about: None });
+    let page = text(&draw(&App::new(fixture::scene(world, Vec::new()), COLOUR, (120, 40))));
+    assert!(page.contains("▲ no finding, but 1 input could not be read whole"), "{page}");
 }
 
 #[test]

@@ -9,6 +9,11 @@ use crate::model::funnel::{Funnel, Step};
 use crate::model::state::{EngineState, ReplicaState, WorkloadState};
 use crate::model::{Evidence, Fact, Known, time};
 
+/// A count with its noun: `1 engine`, `2 engines`.
+pub(crate) fn counted(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
 /// A count, or what stands for unknown.
 pub(crate) fn count(value: &Known<u32>, theme: Theme) -> String {
     match value {
@@ -211,7 +216,8 @@ pub(crate) fn spread(load: &EngineLoad, theme: Theme) -> Option<String> {
         let values: Vec<f64> = load.ranks.values().filter_map(pick).filter(|value| value.is_finite()).collect();
         let low = values.iter().copied().reduce(f64::min)?;
         let high = values.iter().copied().reduce(f64::max)?;
-        Some(format!("{}..{}", write(low, theme), write(high, theme)))
+        let (low, high) = (write(low, theme), write(high, theme));
+        Some(if low == high { low } else { format!("{low}..{high}") })
     };
     let mut parts = Vec::new();
     for (name, part) in [

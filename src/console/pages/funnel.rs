@@ -48,8 +48,13 @@ fn block(role: &service::Role, columns: usize, theme: Theme) -> Vec<Line> {
     let drop = funnel.bottleneck();
     // Indent, name, count, a blank on each side, and "◀ 999 lost".
     let room = columns.saturating_sub(1 + 9 + 1 + 4 + 1 + 12);
+    let mut above = None;
     for step in Step::ALL {
-        lines.push(step_line(step, funnel.step(step), most, room, drop, columns, theme));
+        let count = funnel.step(step);
+        let lost = above.zip(count.as_ref().ok()).map_or(0, |(above, here): (u32, &u32)| above.saturating_sub(*here));
+        above = count.as_ref().ok().copied().or(above);
+        let drop = Drop { lost, first: drop.is_some_and(|(first, _)| first == step) };
+        lines.push(step_line(step.word(), count, &drop, Scale { most, room, columns }, theme));
     }
     let lost = if drop.is_none() { words::bottleneck(funnel) } else { None };
     let mut serving = Line::indented(1).field("serving", 9, false, Role::Dim, theme).put(" ", Role::Text, theme);
@@ -68,22 +73,42 @@ fn block(role: &service::Role, columns: usize, theme: Theme) -> Vec<Line> {
     lines
 }
 
-fn step_line(step: Step, count: &Known<u32>, most: u32, room: usize, drop: Option<(Step, u32)>, columns: usize, theme: Theme) -> Line {
-    let lost = drop.filter(|(at, _)| *at == step).map(|(_, lost)| lost);
-    let line = Line::indented(1).field(step.word(), 9, false, Role::Dim, theme).put(" ", Role::Text, theme);
-    let role = if lost.is_some() { Role::Warn } else { Role::Text };
-    let line =
-        line.field(&words::count(count, theme), 4, true, if count.is_ok() { role } else { Role::Dim }, theme).put(" ", Role::Text, theme);
+/// How many are lost on the way to a step, and whether it is the first loss.
+struct Drop {
+    lost: u32,
+    first: bool,
+}
+
+/// The highest count, the columns that its bar takes, and those of the whole line.
+#[derive(Clone, Copy)]
+struct Scale {
+    most: u32,
+    room: usize,
+    columns: usize,
+}
+
+fn step_line(name: &str, count: &Known<u32>, drop: &Drop, scale: Scale, theme: Theme) -> Line {
+    let line = Line::indented(1).field(name, 9, false, Role::Dim, theme).put(" ", Role::Text, theme);
+    let role = if drop.first { Role::Warn } else { Role::Text };
+    let count_role = if count.is_ok() { role } else { Role::Dim };
+    let line = line.field(&words::count(count, theme), 4, true, count_role, theme).put(" ", Role::Text, theme);
     match count {
-        Err(why) => line.field(why.why(), columns.saturating_sub(17), false, Role::Dim, theme),
+        Err(why) => line.field(why.why(), scale.columns.saturating_sub(17), false, Role::Dim, theme),
         Ok(count) => {
-            let full = bar(*count, most, room);
-            let gone = lost.map_or(0, |lost| bar(count.saturating_add(lost), most, room).saturating_sub(full));
+            let full = bar(*count, scale.most, scale.room);
+            let gone = bar(count.saturating_add(drop.lost), scale.most, scale.room).saturating_sub(full);
             let (filled, hollow) = theme.bar();
-            let line = line.put(&filled.repeat(full), role, theme).put(&hollow.repeat(gone), Role::Warn, theme);
-            match lost {
-                Some(lost) => line.put(&format!(" {} {lost} lost", theme.points_left()), Role::Warn, theme),
-                None => line,
+            let line = line.put(&filled.repeat(full), role, theme);
+            match drop {
+                Drop { lost: 0, .. } => line,
+                Drop { lost, first: true } => line.put(&hollow.repeat(gone), Role::Warn, theme).put(
+                    &format!(" {} {lost} lost", theme.points_left()),
+                    Role::Warn,
+                    theme,
+                ),
+                Drop { lost, first: false } => {
+                    line.put(&hollow.repeat(gone), Role::Dim, theme).put(&format!("   {lost} lost"), Role::Dim, theme)
+                }
             }
         }
     }

@@ -66,7 +66,9 @@ fn draw_service(scene: &Scene, service: &ModelService, found: &[&Finding], colum
         role,
         theme,
     ));
-    if let Some(worst) = found.first() {
+    // Where the worst finding of all is about this service, it stands above the page already.
+    let above = scene.findings.first();
+    if let Some(worst) = found.first().filter(|worst| above.is_none_or(|above| !std::ptr::eq(above, **worst))) {
         document.paragraph(Line::indented(3), &worst.summary, words::severity(worst.severity).1, columns, theme);
     }
     for role in &service.roles {

@@ -75,6 +75,11 @@ pub(crate) fn draw(world: &World, replica: &Replica, columns: usize, document: &
     if let Some(slower) = &replica.slower_than_usual {
         way.push(slower.clone());
     }
+    if let Ok(report) = &replica.engine
+        && let Some(progress) = &report.progress
+    {
+        way.push(format!("{} loaded ({}, {})", words::share(progress.value, theme), progress.source, words::since(progress.at, now)));
+    }
     way.extend(replica.eta_s.as_ref().ok().copied().and_then(words::eta));
     if !way.is_empty() {
         let role = if replica.slower_than_usual.is_some() { Role::Warn } else { Role::Info };
@@ -86,21 +91,25 @@ pub(crate) fn draw(world: &World, replica: &Replica, columns: usize, document: &
     // The engine's own sentence, where it says something that the replica's does not.
     if let Ok(report) = &replica.engine
         && !report.why.is_empty()
-        && !replica.why.contains(&report.why)
+        && !said(replica, &report.why)
     {
         labelled("engine", &report.why, Role::Text, columns, document, theme);
     }
-    if !replica.listing.why.is_empty() && replica.listing.listed != Ok(true) && !replica.why.contains(&replica.listing.why) {
+    if !replica.listing.why.is_empty() && replica.listing.listed == Ok(false) && !said(replica, &replica.listing.why) {
         labelled("listed", &replica.listing.why, Role::Text, columns, document, theme);
     }
     if let Some((stage, Rung::NotReached { why, .. })) = replica.ladder.stuck_at()
         && !why.is_empty()
-        && !replica.why.contains(why)
+        && !said(replica, why)
     {
         labelled("stuck", &format!("before {stage}: {why}"), Role::Text, columns, document, theme);
     }
     if let Some(spread) = load.and_then(|load| words::spread(load, theme)) {
         labelled("ranks", &spread, Role::Text, columns, document, theme);
+    }
+    for (rank, stall) in replica.engine.iter().flat_map(|report| &report.stalled_ranks) {
+        let text = format!("rank {rank} has work and no token since {}", words::since(stall.since, now));
+        labelled("ranks", &text, Role::Bad, columns, document, theme);
     }
     for (names, why) in reasons(replica) {
         labelled(theme.unknown(), &format!("{names}: {why}"), Role::Dim, columns, document, theme);
@@ -112,6 +121,11 @@ pub(crate) fn draw(world: &World, replica: &Replica, columns: usize, document: &
     if hidden > 0 {
         labelled("proof", &format!("and {hidden} more"), Role::Dim, columns, document, theme);
     }
+}
+
+/// Whether the replica's own sentences hold this one already.
+fn said(replica: &Replica, sentence: &str) -> bool {
+    replica.why.iter().any(|why| why.contains(sentence))
 }
 
 fn cells(world: &World, replica: &Replica, load: Option<&EngineLoad>, theme: Theme) -> Vec<(String, Role)> {
