@@ -1,5 +1,7 @@
 //! The binary as scripts use it: documents that hold to their schema, exit codes, pipes that close, names of models.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,7 +16,8 @@ fn root() -> &'static Path {
 }
 
 fn cases() -> Vec<PathBuf> {
-    let mut cases: Vec<_> = fs::read_dir(root().join("tests/data/cases")).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
+    let mut cases: Vec<_> =
+        fs::read_dir(root().join("tests/data/cases")).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
     cases.sort();
     cases
 }

@@ -1,5 +1,7 @@
 //! Checked-in files that the binary makes: the manual page and completions. `MODELDECK_BLESS=1` writes them anew.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -24,6 +26,10 @@ fn generated_files_are_what_the_binary_prints() {
             fs::write(&path, &output.stdout).unwrap();
         }
         let there = fs::read(&path).unwrap_or_default();
-        assert!(there == output.stdout, "{file} is not what `modeldeck {}` prints: MODELDECK_BLESS=1 cargo test --test generated", arguments.join(" "));
+        assert!(
+            there == output.stdout,
+            "{file} is not what `modeldeck {}` prints: MODELDECK_BLESS=1 cargo test --test generated",
+            arguments.join(" ")
+        );
     }
 }

@@ -53,7 +53,9 @@ fn deployment(more: Value) -> Value {
 
 fn merge(into: &mut Value, more: Value) {
     match (into, more) {
-        (Value::Object(into), Value::Object(more)) => more.into_iter().for_each(|(key, value)| merge(into.entry(key).or_insert(Value::Null), value)),
+        (Value::Object(into), Value::Object(more)) => {
+            more.into_iter().for_each(|(key, value)| merge(into.entry(key).or_insert(Value::Null), value))
+        }
         (into, more) => *into = more,
     }
 }
@@ -66,8 +68,11 @@ fn pod(name: &str, more: Value) -> Value {
 }
 
 fn gpu_pod(name: &str, node: &str, gpus: u32, phase: &str) -> Value {
-    pod(name, json!({"status": {"phase": phase}, "spec": {"nodeName": node,
-        "containers": [{"name": "vllm", "image": "vllm/vllm-openai:v0.19.0", "resources": {"limits": {"nvidia.com/gpu": gpus.to_string()}}}]}}))
+    pod(
+        name,
+        json!({"status": {"phase": phase}, "spec": {"nodeName": node,
+        "containers": [{"name": "vllm", "image": "vllm/vllm-openai:v0.19.0", "resources": {"limits": {"nvidia.com/gpu": gpus.to_string()}}}]}}),
+    )
 }
 
 fn node(name: &str, capacity: u32, allocatable: u32) -> Value {
@@ -77,7 +82,8 @@ fn node(name: &str, capacity: u32, allocatable: u32) -> Value {
 
 #[test]
 fn the_least_loaded_has_a_sample_and_ties_go_to_the_emptier_cache() {
-    let mut facts = Facts { pages: vec![page("pod/s/a", 3, 1, 0.1), page("pod/s/b", 2, 0, 0.5), page("pod/s/c", 1, 1, 0.4)], ..Facts::default() };
+    let mut facts =
+        Facts { pages: vec![page("pod/s/a", 3, 1, 0.1), page("pod/s/b", 2, 0, 0.5), page("pod/s/c", 1, 1, 0.4)], ..Facts::default() };
     facts.answers.push(HttpAnswer {
         target: Subject::pod("s", "d"),
         port: None,
@@ -176,7 +182,10 @@ fn autoscaling_of_a_target(#[case] actives: &[Option<&str>], #[case] wanted: &st
 fn an_hpa_that_does_not_work_has_no_metric_and_wants_nothing() {
     let document = document(facts(&[hpa("on", Some("True"), json!({})), hpa("off", Some("False"), json!({}))]));
     let of = |name: &str| value(&document, "hpa/s/on", name);
-    assert_eq!((of("hpa-desired"), of("hpa-current"), of("hpa-min"), of("hpa-max"), of("hpa-metric")), (json!(5), json!(4), json!(1), json!(6), json!(7.5)));
+    assert_eq!(
+        (of("hpa-desired"), of("hpa-current"), of("hpa-min"), of("hpa-max"), of("hpa-metric")),
+        (json!(5), json!(4), json!(1), json!(6), json!(7.5))
+    );
     assert!(value(&document, "hpa/s/off", "hpa-metric").as_str().unwrap().contains("because"));
     assert!(value(&document, "hpa/s/off", "hpa-desired").as_str().unwrap().starts_with('?'));
     // What it scales is named, so it is a subject.
@@ -209,7 +218,11 @@ fn scale_writes_are_those_of_the_autoscaler_that_targets_it() {
     let pair = |field: &str, writer: &str| (field.to_owned(), writer.to_owned());
     assert_eq!(owners(&[written.clone()], "deployment/s/a"), [pair("spec.replicas", "kube-controller-manager")]);
     assert_eq!(owners(&[written.clone(), hpa("h", None, json!({}))], "deployment/s/a"), [pair("spec.replicas", "hpa/s/h")]);
-    let kedas = hpa("h", None, json!({"metadata": {"ownerReferences": [{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "so", "controller": true}]}}));
+    let kedas = hpa(
+        "h",
+        None,
+        json!({"metadata": {"ownerReferences": [{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "so", "controller": true}]}}),
+    );
     assert_eq!(
         owners(&[written, kedas.clone()], "deployment/s/a"),
         [pair("spec.replicas", "hpa/s/h"), pair("spec.replicas", "scaledobject/s/so")]
@@ -237,7 +250,9 @@ fn what_is_only_named_is_a_subject() {
     let objects = [
         pod("a", json!({"spec": {"nodeName": "n1", "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "weights"}}]}})),
         json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "s"}, "involvedObject": {"kind": "Pod", "namespace": "s", "name": "gone"}}),
-        deployment(json!({"status": {"conditions": [{"type": "Progressing", "status": "True", "message": "ReplicaSet \"a-7c9\" is progressing."}]}})),
+        deployment(
+            json!({"status": {"conditions": [{"type": "Progressing", "status": "True", "message": "ReplicaSet \"a-7c9\" is progressing."}]}}),
+        ),
     ];
     let document = document(facts(&objects));
     for subject in ["pod/s/a", "node/n1", "persistentvolumeclaim/s/weights", "pod/s/gone", "replicaset/s/a-7c9", "fleet"] {

@@ -114,7 +114,10 @@ pub(super) fn time_of(text: Option<&Value>, place: &str, field: &str, problems: 
     let read = value.as_str().and_then(time::instant);
     if read.is_none() {
         let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        problems.push(problem(place, format!("{field}: {shown:.60} is no time (wanted is 2026-11-12T10:00:00Z); the time of the bundle is used")));
+        problems.push(problem(
+            place,
+            format!("{field}: {shown:.60} is no time (wanted is 2026-11-12T10:00:00Z); the time of the bundle is used"),
+        ));
     }
     read
 }

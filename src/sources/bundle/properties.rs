@@ -12,7 +12,8 @@ use super::read;
 use crate::world::{Facts, World};
 
 const NEIGHBOUR: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: neighbour, namespace: s}\n";
-const MANIFEST: &str = "- {file: neighbour.yaml, kind: objects}\n- {file: x, kind: KIND, subject: pod/s/a, container: c, at: '2026-11-12T10:00:00Z'}\n";
+const MANIFEST: &str =
+    "- {file: neighbour.yaml, kind: objects}\n- {file: x, kind: KIND, subject: pod/s/a, container: c, at: '2026-11-12T10:00:00Z'}\n";
 
 fn now() -> Timestamp {
     "2026-11-12T10:00:00Z".parse().unwrap()
