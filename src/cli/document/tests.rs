@@ -216,7 +216,7 @@ fn scale_writes_are_those_of_the_autoscaler_that_targets_it() {
     let replicas = || json!({"f:replicas": {}});
     let written = deployment(json!({"metadata": {"managedFields": [writer("kube-controller-manager", "Update", "scale", replicas())]}}));
     let pair = |field: &str, writer: &str| (field.to_owned(), writer.to_owned());
-    assert_eq!(owners(&[written.clone()], "deployment/s/a"), [pair("spec.replicas", "kube-controller-manager")]);
+    assert_eq!(owners(std::slice::from_ref(&written), "deployment/s/a"), [pair("spec.replicas", "kube-controller-manager")]);
     assert_eq!(owners(&[written.clone(), hpa("h", None, json!({}))], "deployment/s/a"), [pair("spec.replicas", "hpa/s/h")]);
     let kedas = hpa(
         "h",
