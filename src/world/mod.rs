@@ -7,10 +7,13 @@ mod build;
 pub mod climb;
 pub mod counts;
 pub mod durations;
+pub mod epp;
 pub mod facts;
+pub mod flow;
 pub mod groups;
 pub mod judge;
 pub mod listing;
+pub mod proxy;
 pub mod router;
 #[cfg(test)]
 mod tests;
@@ -52,6 +55,8 @@ pub struct World {
     pub fronts: BTreeMap<Subject, Front>,
     /// What the routers of pools say, by pool.
     pub routers: BTreeMap<Subject, router::RouterReading>,
+    /// The endpoint pickers of pools, by pool: who leads, who stands by, whether any answers.
+    pub pickers: BTreeMap<Subject, epp::Picker>,
     /// Views and whether they are current.
     pub views: BTreeMap<Subject, View>,
     /// HTTP answers by target, oldest first.
@@ -96,6 +101,8 @@ pub struct Front {
     pub usable: Known<Vec<Subject>>,
     /// Whether any selected pod runs an engine.
     pub serves_engines: bool,
+    /// What else is to be said of it, in sentences.
+    pub why: Vec<String>,
 }
 
 /// A view and its state.
