@@ -7,11 +7,14 @@ mod build;
 pub mod climb;
 pub mod counts;
 pub mod durations;
+pub mod epp;
 pub mod facts;
+pub mod flow;
 pub mod groups;
 pub mod judge;
 pub mod levels;
 pub mod listing;
+pub mod proxy;
 pub mod owners;
 pub mod prometheus;
 pub mod router;
@@ -57,6 +60,8 @@ pub struct World {
     pub fronts: BTreeMap<Subject, Front>,
     /// What the routers of pools say, by pool.
     pub routers: BTreeMap<Subject, router::RouterReading>,
+    /// The endpoint pickers of pools, by pool: who leads, who stands by, whether any answers.
+    pub pickers: BTreeMap<Subject, epp::Picker>,
     /// What is scaled by autoscalers, and whether that works, by the scaled object.
     pub scaling: BTreeMap<Subject, scaling::Scaling>,
     /// Views and whether they are current.
@@ -103,6 +108,8 @@ pub struct Front {
     pub usable: Known<Vec<Subject>>,
     /// Whether any selected pod runs an engine.
     pub serves_engines: bool,
+    /// What else is to be said of it, in sentences.
+    pub why: Vec<String>,
 }
 
 /// A view and its state.
