@@ -68,7 +68,7 @@ fn age(world: &World, replica: &Replica) -> Option<i64> {
 
 fn finding(world: &World, target: &Subject, view: &WorkloadView, wanted: u32, serving: u32, since: Timestamp, proofs: Vec<Evidence>) -> Option<Finding> {
     let stage = match view.funnel.bottleneck() {
-        Some((step, lost)) => format!("; {lost} are lost at {}", step.word()),
+        Some((step, lost)) => format!("; {lost} {} lost at {}", if lost == 1 { "is" } else { "are" }, step.word()),
         None => String::new(),
     };
     let replicas: Vec<&Replica> = view.replicas.iter().filter_map(|replica| world.replicas.get(replica)).collect();
