@@ -15,6 +15,9 @@
 //!
 //! `model`, `systems`, `engines`, `world` and `diagnose` are pure: no I/O, no clock (time is an argument), no randomness.
 
+pub mod cli;
+#[cfg(feature = "tui")]
+pub mod console;
 pub mod diagnose;
 pub mod engines;
 pub mod model;

@@ -1,3 +1,7 @@
 //! The binary: hands the arguments over to one command and ends with its exit code.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    modeldeck::cli::run(std::env::args_os()).into()
+}

@@ -58,6 +58,20 @@ pub(crate) fn vllm_page(running: f64, waiting: f64, tokens: f64) -> String {
     )
 }
 
+/// A page of an endpoint picker that knows these endpoints, with `fresh` of them fresh, and more lines.
+pub(crate) fn epp_page(pool: &str, endpoints: &[&str], fresh: usize, more: &str) -> String {
+    let known: String = endpoints
+        .iter()
+        .map(|name| format!("llm_d_epp_per_endpoint_queue_size{{name=\"{pool}\",model_server_endpoint=\"{name}\"}} 0\n"))
+        .collect();
+    format!("llm_d_epp_ready_endpoints{{name=\"{pool}\"}} {fresh}\n{known}{more}")
+}
+
+/// Conditions by type and status, without reasons.
+pub(crate) fn conditions(list: &[(&str, &str)]) -> Value {
+    list.iter().map(|(kind, status)| json!({"type": kind, "status": status, "lastTransitionTime": "2026-11-12T09:00:00Z"})).collect()
+}
+
 impl Kit {
     pub(crate) fn new() -> Self {
         Self { objects: Vec::new(), facts: Facts::default() }
@@ -150,6 +164,68 @@ impl Kit {
         self
     }
 
+    /// Changes an object that is there, in passing.
+    pub(crate) fn with(mut self, subject: &str, change: impl FnOnce(&mut Value)) -> Self {
+        self.change(subject, change);
+        self
+    }
+
+    /// An InferencePool over `app: a` with a picker Service `epp`, taken up by gateway `gw`.
+    pub(crate) fn pool(self, name: &str, change: impl FnOnce(&mut Value)) -> Self {
+        let mut pool = json!({"apiVersion": "inference.networking.k8s.io/v1", "kind": "InferencePool",
+            "metadata": {"name": name, "namespace": "s", "creationTimestamp": "2026-11-01T00:00:00Z"},
+            "spec": {"selector": {"matchLabels": {"app": "a"}}, "targetPorts": [{"number": 8000}],
+                "endpointPickerRef": {"name": "epp", "port": {"number": 9002}}},
+            "status": {"parents": [{"parentRef": {"name": "gw", "kind": "Gateway"}, "conditions": conditions(&[("Accepted", "True"), ("ResolvedRefs", "True")])}]}});
+        change(&mut pool);
+        self.object(pool)
+    }
+
+    /// An HTTPRoute from gateway `gw` to a pool, for all paths.
+    pub(crate) fn route(self, name: &str, pool: &str, status: &[(&str, &str)]) -> Self {
+        self.object(json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "metadata": {"name": name, "namespace": "s"},
+            "spec": {"parentRefs": [{"name": "gw"}], "rules": [{"backendRefs": [
+                {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": pool}]}]},
+            "status": {"parents": [{"parentRef": {"name": "gw"}, "conditions": conditions(status)}]}}))
+    }
+
+    /// The Service `epp` alone.
+    pub(crate) fn epp_service(self) -> Self {
+        self.object(json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "epp", "namespace": "s"},
+            "spec": {"selector": {"app": "epp"}, "ports": [{"port": 9002}]}}))
+    }
+
+    /// A pod of the picker (and its Service), Ready or not for an hour.
+    pub(crate) fn epp(self, name: &str, ready: bool, change: impl FnOnce(&mut Value)) -> Self {
+        let kit = if self.objects.iter().any(|object| object["metadata"]["name"] == "epp") { self } else { self.epp_service() };
+        kit.pod_with(name, |pod| {
+            pod["metadata"]["labels"] = json!({"app": "epp"});
+            pod["spec"]["containers"][0] = json!({"name": "epp", "image": "x/llm-d-router-endpoint-picker:v0.10.0"});
+            pod["status"]["containerStatuses"][0]["name"] = "epp".into();
+            pod["status"]["containerStatuses"][0]["ready"] = ready.into();
+            let status = if ready { "True" } else { "False" };
+            for i in [2, 3] {
+                pod["status"]["conditions"][i]["status"] = status.into();
+                pod["status"]["conditions"][i]["lastTransitionTime"] = "2026-11-12T09:00:00Z".into();
+            }
+            change(pod);
+        })
+    }
+
+    /// An answer of gateway `gw`, `offset` seconds from the present.
+    pub(crate) fn proxy_answer(mut self, offset: i64, path: &str, status: u16) -> Self {
+        self.facts.answers.push(HttpAnswer {
+            target: Subject::object("gateway", "s", "gw"),
+            port: None,
+            method: "POST".into(),
+            path: path.into(),
+            at: now() + SignedDuration::from_secs(offset),
+            latency_ms: Some(2.0),
+            outcome: HttpOutcome::Answered { status, content_type: String::new(), body: String::new() },
+        });
+        self
+    }
+
     /// The log of a container, oldest line first.
     pub(crate) fn log(mut self, pod: &str, container: &str, lines: &[&str]) -> Self {
         self.facts.logs.push(crate::model::engine::ContainerLog {
@@ -226,5 +302,30 @@ impl Kit {
         let world = World::build(self.facts, "bundle", now());
         let findings = diagnose(&world);
         Judged { world, findings }
+    }
+}
+
+/// What rules about autoscaling need beside pods.
+impl Kit {
+    /// An answer of something that is no pod: `prometheus`, `apiserver`, `router`.
+    pub(crate) fn answer_from(mut self, target: &str, path: &str, status: u16, body: &str) -> Self {
+        self.facts.answers.push(HttpAnswer {
+            target: Subject::parse(target),
+            port: None,
+            method: "GET".into(),
+            path: path.into(),
+            at: now(),
+            latency_ms: Some(2.0),
+            outcome: HttpOutcome::Answered { status, content_type: "application/json".into(), body: body.into() },
+        });
+        self
+    }
+
+    /// An object as a watch saw it some seconds before the present.
+    pub(crate) fn seen_before(mut self, seconds: i64, object: &Value) -> Self {
+        let at = now() - SignedDuration::from_secs(seconds);
+        let object = Object::read(object, at).unwrap();
+        self.facts.history.push(crate::world::facts::Change { at, event: "MODIFIED".into(), object });
+        self
     }
 }

@@ -6,7 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Front;
+use super::epp::{Picker, meets};
+use super::proxy::{Passing, routes_to};
 use super::router::RouterReading;
+use crate::model::engine::HttpAnswer;
 use crate::model::object::{Catalogue, InferencePool, Object, Pod, Service, meta};
 use crate::model::service::{Claim, Listing};
 use crate::model::unknown::unknown;
@@ -23,6 +26,8 @@ pub struct Listings<'a> {
     /// Service → (pod name, uid) → ready; absent when the Service has no slice.
     slices: BTreeMap<Subject, BTreeMap<(String, String), (bool, Subject)>>,
     routers: &'a BTreeMap<Subject, RouterReading>,
+    pickers: &'a BTreeMap<Subject, Picker>,
+    answers: &'a BTreeMap<Subject, Vec<HttpAnswer>>,
     /// Pod → fronts of its model service, whether they select it or not.
     intended: BTreeMap<Subject, Vec<Subject>>,
 }
@@ -38,7 +43,13 @@ pub fn pod_ready(object: &Object, pod: &Pod) -> Known<bool> {
 
 impl<'a> Listings<'a> {
     /// Prepares the look-ups.
-    pub fn new(objects: &'a Catalogue, claims: &[Claim], routers: &'a BTreeMap<Subject, RouterReading>) -> Self {
+    pub fn new(
+        objects: &'a Catalogue,
+        claims: &[Claim],
+        routers: &'a BTreeMap<Subject, RouterReading>,
+        pickers: &'a BTreeMap<Subject, Picker>,
+        answers: &'a BTreeMap<Subject, Vec<HttpAnswer>>,
+    ) -> Self {
         let index = FrontIndex::new(objects);
         let mut selecting: BTreeMap<Subject, Vec<Subject>> = BTreeMap::new();
         let mut selected: BTreeMap<Subject, Vec<Subject>> = BTreeMap::new();
@@ -84,7 +95,7 @@ impl<'a> Listings<'a> {
                 }
             }
         }
-        Self { objects, selecting, selected, slices, routers, intended }
+        Self { objects, selecting, selected, slices, routers, pickers, answers, intended }
     }
 
     /// Counts of a front.
@@ -106,7 +117,8 @@ impl<'a> Listings<'a> {
             }
             _ => unknown(format!("no EndpointSlice of {front} was read")),
         };
-        Front { serves_engines: selected.iter().any(|pod| engines.contains(pod)), selected, ready, usable }
+        let why = self.routers.get(front).and_then(RouterReading::shape).into_iter().collect();
+        Front { serves_engines: selected.iter().any(|pod| engines.contains(pod)), selected, ready, usable, why }
     }
 
     /// All fronts.
@@ -210,6 +222,12 @@ impl<'a> Listings<'a> {
                 verdict.get_or_insert(Ok(false));
                 continue;
             }
+            if let Some((words, proof)) = self.unanswered(front, pool) {
+                why.push(words);
+                evidence.push(proof);
+                verdict.get_or_insert(Ok(false));
+                continue;
+            }
             match self.routers.get(*front) {
                 Some(reading) => {
                     let counted = reading.counts(subject);
@@ -233,6 +251,11 @@ impl<'a> Listings<'a> {
 
     /// What shows that no gateway sends to this pool, where something does: its own status, or that of every route to it.
     fn refused(&self, front: &Subject, pool: &InferencePool) -> Option<Evidence> {
+        let routes = routes_to(self.objects, front);
+        let stopped = routes.iter().map(|(route, body)| super::proxy::stopped(route, body)).collect::<Option<Vec<_>>>();
+        if let Some(proof) = stopped.and_then(|proofs| proofs.into_iter().next()) {
+            return Some(proof);
+        }
         if pool.has_status && pool.parents.is_empty() {
             return Some(Evidence::field(front, "status.parents", "no gateway has taken up the pool"));
         }
@@ -244,6 +267,22 @@ impl<'a> Listings<'a> {
             return Some(Evidence::new(front, Place::Condition("Accepted".into()), condition.shown(), condition.since));
         }
         None
+    }
+
+    /// Why no request gets past the pool's router, where none is there to answer: what the proxy was seen to do counts before what the
+    /// failure mode promises.
+    fn unanswered(&self, front: &Subject, pool: &InferencePool) -> Option<(String, Evidence)> {
+        let picker = self.pickers.get(front)?;
+        let proof = picker.absent.as_ref()?.first()?.clone();
+        match meets(self.objects, self.answers, front, picker) {
+            Passing::Passes(_) => None,
+            Passing::Fails(answer) => Some((
+                format!("no router of {front} answers, and the proxy was seen to answer {}", answer.outcome_word()),
+                answer.evidence(),
+            )),
+            Passing::Unseen if pool.failure_mode == "FailOpen" => None,
+            Passing::Unseen => Some((format!("no router of {front} answers, and its failure mode is {}", pool.failure_mode), proof)),
+        }
     }
 
     fn by_services(&self, subject: &Subject, services: Vec<Subject>) -> Listing {

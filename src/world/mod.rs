@@ -7,16 +7,24 @@ mod build;
 pub mod climb;
 pub mod counts;
 pub mod durations;
+pub mod epp;
 pub mod facts;
+pub mod flow;
 pub mod forecast;
 pub mod groups;
 pub mod judge;
+pub mod levels;
 pub mod listing;
+pub mod owners;
 pub mod probes;
+pub mod prometheus;
 pub mod promotion;
+pub mod proxy;
 pub mod restarts;
 pub mod revision;
 pub mod router;
+pub mod scale_values;
+pub mod scaling;
 pub mod sets;
 #[cfg(test)]
 mod tests;
@@ -60,6 +68,10 @@ pub struct World {
     pub fronts: BTreeMap<Subject, Front>,
     /// What the routers of pools say, by pool.
     pub routers: BTreeMap<Subject, router::RouterReading>,
+    /// The endpoint pickers of pools, by pool: who leads, who stands by, whether any answers.
+    pub pickers: BTreeMap<Subject, epp::Picker>,
+    /// What is scaled by autoscalers, and whether that works, by the scaled object.
+    pub scaling: BTreeMap<Subject, scaling::Scaling>,
     /// Views and whether they are current.
     pub views: BTreeMap<Subject, View>,
     /// HTTP answers by target, oldest first.
@@ -104,6 +116,8 @@ pub struct Front {
     pub usable: Known<Vec<Subject>>,
     /// Whether any selected pod runs an engine.
     pub serves_engines: bool,
+    /// What else is to be said of it, in sentences.
+    pub why: Vec<String>,
 }
 
 /// A view and its state.

@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use super::epp::{MASTER, Picker};
+use super::flow::Flow;
 use crate::engines::MetricPage;
 use crate::model::object::Catalogue;
 use crate::model::unknown::unknown;
@@ -35,6 +37,12 @@ pub struct RouterReading {
     pub endpoints: Option<BTreeMap<String, BTreeSet<String>>>,
     /// Endpoints with fresh metrics, as the router counts them (ranks).
     pub ready: Known<Fact<f64>>,
+    /// Whether the page is the leader's (or that of the only replica): followers keep counts too, and theirs are not to be trusted.
+    pub from_leader: bool,
+    /// Queue, saturation, outcomes and errors on the page.
+    pub flow: Flow,
+    /// The same on the page before that, with its time.
+    pub earlier: Option<(Timestamp, Flow)>,
     /// Name of the family that names the endpoints.
     family: &'static str,
 }
@@ -55,27 +63,69 @@ impl RouterReading {
         Evidence::new(&self.pod, Place::Metric(self.family.into()), value, Some(self.at))
     }
 
+    /// Endpoints that it counts, in words: "16 endpoints: 8 data-parallel ranks in each of 2 pods". `None` where it does not name them.
+    pub fn shape(&self) -> Option<String> {
+        let endpoints = self.endpoints.as_ref()?;
+        let ranks = self.ranks()?;
+        let per_pod: BTreeSet<usize> = endpoints.values().map(BTreeSet::len).collect();
+        let pods = if endpoints.len() == 1 { "1 pod".to_owned() } else { format!("{} pods", endpoints.len()) };
+        let counted = if ranks == 1 { "1 endpoint".to_owned() } else { format!("{ranks} endpoints") };
+        Some(match per_pod.iter().copied().collect::<Vec<_>>().as_slice() {
+            [] | [1] => format!("the router counts {counted}, one in each of {pods}"),
+            [n] => format!("the router counts {counted}: {n} data-parallel ranks in each of {pods}, so {pods} and not {ranks} replicas"),
+            _ => format!("the router counts {counted}: data-parallel ranks of {pods}"),
+        })
+    }
+
     /// Endpoints (ranks) that it names in all.
     pub fn ranks(&self) -> Option<usize> {
         self.endpoints.as_ref().map(|endpoints| endpoints.values().map(BTreeSet::len).sum())
     }
 }
 
-/// The readings of all pools whose router was asked.
-pub fn routers(objects: &Catalogue, pages: &BTreeMap<Subject, Vec<MetricPage>>) -> BTreeMap<Subject, RouterReading> {
+/// The readings of all pools whose router was asked. Replicas are never added up: the leader's page counts, followers report too.
+pub fn routers(
+    objects: &Catalogue,
+    pickers: &BTreeMap<Subject, Picker>,
+    pages: &BTreeMap<Subject, Vec<MetricPage>>,
+) -> BTreeMap<Subject, RouterReading> {
     let mut out = BTreeMap::new();
-    for (object, pool) in objects.pools() {
-        let service = Subject::object("service", &object.meta.namespace, &pool.picker);
-        let Some(selector) = objects.service(&service).and_then(|(_, service)| service.selector.as_ref()) else { continue };
-        let readings = objects
-            .pods_matching(&object.meta.namespace, selector)
-            .filter_map(|(pod, _)| reading(&pod.subject(), object.meta.name.as_str(), pages.get(&pod.subject())?.last()?));
-        // The leader is the one that knows endpoints; of several the newest page counts.
-        if let Some(best) = readings.max_by_key(|reading| (reading.ranks().unwrap_or(0) > 0, reading.at)) {
+    for (object, _) in objects.pools() {
+        let Some(picker) = pickers.get(&object.subject()) else { continue };
+        let mut readings: Vec<RouterReading> = picker
+            .pods
+            .iter()
+            .filter_map(|pod| {
+                let pages = pages.get(pod)?;
+                let mut reading = reading(pod, object.meta.name.as_str(), pages.last()?)?;
+                let before = pages.len().checked_sub(2).and_then(|i| pages.get(i));
+                reading.earlier = before.map(|page| (page.at, Flow::read(&page.page, object.meta.name.as_str())));
+                Some(reading)
+            })
+            .collect();
+        for reading in &mut readings {
+            let leads = picker.leader.as_ref().ok().map(|(leader, _)| *leader == reading.pod);
+            reading.from_leader = match (leads, master(pages.get(&reading.pod))) {
+                (Some(leads), _) => leads,
+                (None, Some(master)) => master,
+                // Without election every replica leads, and a lone pod has nobody to follow.
+                (None, None) => picker.election.is_none() || picker.pods.len() == 1,
+            };
+        }
+        if let Some(best) = readings.into_iter().max_by_key(|reading| (reading.from_leader, reading.ranks().unwrap_or(0) > 0, reading.at)) {
             out.insert(object.subject(), best);
         }
     }
     out
+}
+
+/// Whether the newest page says that its process leads.
+fn master(pages: Option<&Vec<MetricPage>>) -> Option<bool> {
+    let page = pages?.last()?;
+    page.page
+        .family(MASTER)
+        .find(|sample| sample.label("name").is_none_or(|name| name.starts_with("epp-")))
+        .map(|sample| sample.value() == 1.0)
 }
 
 /// Reads one router page; `None` where it is no router's page.
@@ -109,7 +159,16 @@ fn reading(pod: &Subject, pool: &str, page: &MetricPage) -> Option<RouterReading
     if endpoints.is_none() && ready.as_ref().is_ok_and(|fact| fact.value == 0.0) {
         endpoints = Some(BTreeMap::new());
     }
-    Some(RouterReading { pod: pod.clone(), at: page.at, endpoints, ready, family: family_used })
+    Some(RouterReading {
+        pod: pod.clone(),
+        at: page.at,
+        endpoints,
+        ready,
+        from_leader: false,
+        flow: Flow::read(&page.page, pool),
+        earlier: None,
+        family: family_used,
+    })
 }
 
 /// `<pod>-rank-<i>` → (pod, rank); a name without rank is rank 0.

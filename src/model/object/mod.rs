@@ -24,7 +24,7 @@ pub use catalogue::Catalogue;
 pub use cluster::{Budget, Claim, Event, Lease, Node};
 use field::Field;
 pub use meta::{Condition, Meta, Selector};
-pub use network::{EndpointSlice, InferencePool, Route, Service};
+pub use network::{EndpointSlice, InferencePool, Route, RouteRule, Service};
 pub use pod::{Container, ContainerState, Pod, PodSpec};
 pub use workload::{Workload, WorkloadKind};
 

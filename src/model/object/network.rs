@@ -95,10 +95,57 @@ pub struct ParentStatus {
 pub struct Route {
     /// Backends of all its rules.
     pub backends: Vec<Backend>,
+    /// Its rules, in order.
+    pub rules: Vec<RouteRule>,
     /// Gateways it asks for.
     pub parents: Vec<Subject>,
     /// What they say.
     pub status: Vec<ParentStatus>,
+}
+
+/// One rule of a route.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RouteRule {
+    /// Paths that it takes; empty takes every path. A rule that also looks at headers or methods takes fewer requests than its paths say.
+    pub paths: Vec<PathMatch>,
+    /// Where it sends to.
+    pub backends: Vec<Backend>,
+}
+
+/// One path match of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PathMatch {
+    /// The path and all below it.
+    Prefix(String),
+    /// The path alone.
+    Exact(String),
+    /// A regular expression: what it takes is not judged here.
+    Pattern(String),
+}
+
+impl PathMatch {
+    /// How many characters of `route` (a path without query) it fixes; `None` where it does not take it, or where nobody knows.
+    pub fn takes(&self, route: &str) -> Option<usize> {
+        match self {
+            Self::Exact(path) => (path == route).then(|| path.len().saturating_add(1)),
+            Self::Prefix(path) => {
+                let stem = path.trim_end_matches('/');
+                let rest = route.strip_prefix(stem)?;
+                (rest.is_empty() || rest.starts_with('/')).then_some(stem.len())
+            }
+            Self::Pattern(_) => None,
+        }
+    }
+}
+
+impl RouteRule {
+    /// How many characters of a path it fixes, by its best match; `None` where it does not take it.
+    pub fn takes(&self, route: &str) -> Option<usize> {
+        if self.paths.is_empty() {
+            return Some(0);
+        }
+        self.paths.iter().filter_map(|path| path.takes(route)).max()
+    }
 }
 
 /// A backend that a route names.
@@ -222,16 +269,23 @@ fn parent(reference: &Field, namespace: &str) -> Subject {
     Subject::object(&kind, own.as_deref().unwrap_or(namespace), &reference.get("name").name_or_empty())
 }
 
-impl Route {
-    /// Reads the body.
-    pub fn read(root: &Field) -> Self {
-        let namespace = root.at(&["metadata", "namespace"]).name_or_empty();
+impl RouteRule {
+    fn read(field: &Field) -> Self {
+        let path = |item: &Field| {
+            let path = item.get("path");
+            let value = path.get("value").text().some().unwrap_or_else(|| "/".into());
+            match path.get("type").name().some().as_deref() {
+                Some("Exact") => PathMatch::Exact(value),
+                Some("RegularExpression") => PathMatch::Pattern(value),
+                _ => PathMatch::Prefix(value),
+            }
+        };
         Self {
-            backends: root
-                .at(&["spec", "rules"])
+            paths: field.get("matches").items().iter().map(path).collect(),
+            backends: field
+                .get("backendRefs")
                 .items()
                 .iter()
-                .flat_map(|rule| rule.get("backendRefs").items())
                 .map(|item| Backend {
                     group: item.get("group").name_or_empty(),
                     kind: item.get("kind").name().some().unwrap_or_else(|| "Service".into()),
@@ -240,6 +294,18 @@ impl Route {
                     weight: item.get("weight").count().some().unwrap_or(1),
                 })
                 .collect(),
+        }
+    }
+}
+
+impl Route {
+    /// Reads the body.
+    pub fn read(root: &Field) -> Self {
+        let namespace = root.at(&["metadata", "namespace"]).name_or_empty();
+        let rules: Vec<RouteRule> = root.at(&["spec", "rules"]).items().iter().map(RouteRule::read).collect();
+        Self {
+            backends: rules.iter().flat_map(|rule| rule.backends.iter().cloned()).collect(),
+            rules,
             parents: root.at(&["spec", "parentRefs"]).items().iter().map(|item| parent(item, &namespace)).collect(),
             status: parents(&root.at(&["status", "parents"]), &namespace),
         }
@@ -264,6 +330,21 @@ mod tests {
         assert_eq!((new.target_ports, old.target_ports), (vec![8000, 8001], vec![8000]));
         assert_eq!((new.failure_mode.as_str(), old.failure_mode.as_str()), ("FailOpen", "FailClose"));
         assert_eq!((new.picker.as_str(), old.picker.as_str(), new.has_status, old.has_status), ("epp", "epp", true, false));
+    }
+
+    #[test]
+    fn rules_take_paths_as_the_gateway_api_says() {
+        let prefix = |path: &str| PathMatch::Prefix(path.into());
+        assert_eq!(prefix("/qwen-a").takes("/qwen-a/v1/chat"), Some(7));
+        assert_eq!(prefix("/qwen-a").takes("/qwen-ab"), None);
+        assert_eq!(prefix("/").takes("/v1"), Some(0));
+        assert_eq!(PathMatch::Exact("/v1".into()).takes("/v1/x"), None);
+        let problems = RefCell::new(Vec::new());
+        let route = json!({"spec": {"rules": [{"backendRefs": [{"name": "a"}]},
+            {"matches": [{"path": {"type": "Exact", "value": "/x"}}], "backendRefs": [{"name": "b", "kind": "InferencePool"}]}]}});
+        let route = Route::read(&Field::root(&route, &problems));
+        assert_eq!(route.rules.iter().map(|rule| rule.takes("/x")).collect::<Vec<_>>(), [Some(0), Some(3)], "an exact path outranks a prefix of its length");
+        assert_eq!(route.backends.len(), 2);
     }
 
     #[test]

@@ -13,6 +13,8 @@ use crate::model::{text, time};
 const MAX_BYTES: u64 = 2 << 20;
 /// Most lines of a log that are kept, from its end.
 const MAX_LINES: usize = 5_000;
+/// Most characters of a line.
+const MAX_CHARS: usize = 4_096;
 
 /// A log whose run is perhaps not dated yet.
 pub(super) struct RawLog {
@@ -38,7 +40,7 @@ pub(super) fn take(folder: &Folder, entry: &Entry, draft: &mut Draft) {
         0 => all.as_str(),
         _ => all.split_once('\n').map_or("", |(_, rest)| rest),
     };
-    let lines = last_lines(whole);
+    let lines = text::clean_block(whole, MAX_LINES, MAX_CHARS);
     let log = ContainerLog {
         pod,
         container: entry.container.clone().unwrap_or_default(),
@@ -47,14 +49,6 @@ pub(super) fn take(folder: &Folder, entry: &Entry, draft: &mut Draft) {
         exit_code: entry.exit_code,
     };
     draft.logs.push(RawLog { log, previous: entry.previous, at: entry.at });
-}
-
-/// The last lines. Each redraw of a progress bar (`\r`) is a line of its own.
-fn last_lines(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> =
-        text.rsplit(['\n', '\r']).filter(|line| !line.is_empty()).take(MAX_LINES).map(|line| text::tidy(line).to_string()).collect();
-    lines.reverse();
-    lines
 }
 
 impl RawLog {
@@ -75,18 +69,5 @@ impl RawLog {
             self.log.exit_code = self.log.exit_code.or(ended.and_then(|ended| ended.exit_code));
         }
         self.log
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_lines_stay_in_order() {
-        assert_eq!(last_lines("a\rb\r\n\nc"), ["a", "b", "c"]);
-        let long: String = (0..MAX_LINES + 2).map(|n| format!("{n}\n")).collect();
-        let lines = last_lines(&long);
-        assert_eq!((lines.len(), lines[0].as_str()), (MAX_LINES, "2"));
     }
 }
