@@ -67,6 +67,7 @@ impl World {
         expectations(&objects, &claims, &mut replicas, &mut durations, now);
         let mut workloads = count_workloads(&objects, &claimed, &replicas);
         super::epp::correct(&objects, &pickers, &mut replicas, &mut workloads);
+        let gpu = super::gpu::Gpus::read(&objects, &exporters, &replicas, &views, now);
         let services = count_services(claims, &replicas, &workloads);
         Self {
             now,
@@ -83,6 +84,7 @@ impl World {
             answers,
             pages,
             exporters,
+            gpu,
             logs,
             history,
             durations,

@@ -10,6 +10,7 @@ pub mod durations;
 pub mod epp;
 pub mod facts;
 pub mod flow;
+pub mod gpu;
 pub mod groups;
 pub mod judge;
 pub mod listing;
@@ -65,6 +66,8 @@ pub struct World {
     pub pages: BTreeMap<Subject, Vec<MetricPage>>,
     /// Pages of GPU exporters by node, oldest first.
     pub exporters: BTreeMap<Subject, Vec<MetricPage>>,
+    /// GPU occupancy: slots, cards, waiting pods.
+    pub gpu: gpu::Gpus,
     /// Logs by pod.
     pub logs: BTreeMap<Subject, Vec<ContainerLog>>,
     /// Earlier versions of objects by subject, oldest first.
