@@ -53,16 +53,16 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<Exit, CliError> {
         }
         return Ok(Exit::Done);
     }
-    let findings = match &chosen {
-        Some(ids) => document::findings_about(world, &loaded.findings, ids),
-        None => loaded.findings,
+    let findings: Vec<&Finding> = match &chosen {
+        Some(ids) => document::Index::new(&loaded.findings).about(world, ids),
+        None => loaded.findings.iter().collect(),
     };
     let ids = chosen.unwrap_or_else(|| select::all(world, None));
     text(world, &findings, &ids, args.view.output == Format::Wide, out)?;
     Ok(Exit::Done)
 }
 
-fn text(world: &World, findings: &[Finding], ids: &BTreeSet<&ServiceId>, wide: bool, out: &mut Out) -> Result<(), CliError> {
+fn text(world: &World, findings: &[&Finding], ids: &BTreeSet<&ServiceId>, wide: bool, out: &mut Out) -> Result<(), CliError> {
     let services: Vec<(&ServiceId, &ModelService)> = ids.iter().filter_map(|id| Some((*id, world.services.get(*id)?))).collect();
     out.line(&sentence(findings, &services))?;
     for finding in findings {
@@ -95,7 +95,7 @@ fn text(world: &World, findings: &[Finding], ids: &BTreeSet<&ServiceId>, wide: b
 }
 
 /// The worst thing in one true sentence.
-fn sentence(findings: &[Finding], services: &[(&ServiceId, &ModelService)]) -> String {
+fn sentence(findings: &[&Finding], services: &[(&ServiceId, &ModelService)]) -> String {
     if let [worst, others @ ..] = findings {
         let more = match others.len() {
             0 => String::new(),

@@ -78,8 +78,7 @@ fn text(findings: &[&Finding], wide: bool, out: &mut Out) -> Result<(), CliError
         .iter()
         .map(|finding| {
             let subjects: Vec<String> = finding.subjects.iter().map(ToString::to_string).collect();
-            let mut row =
-                vec![finding.severity.to_string(), finding.code.to_string(), subjects.join(" "), finding.summary.clone()];
+            let mut row = vec![finding.severity.to_string(), finding.code.to_string(), subjects.join(" "), finding.summary.clone()];
             if wide {
                 let evidence: Vec<String> = finding.evidence.iter().map(super::document::evidence).collect();
                 row.extend([evidence.join("; "), finding.remedies.join("; "), finding.not.join("; ")]);

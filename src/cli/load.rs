@@ -36,7 +36,10 @@ pub(super) fn load_dir(dir: &Path, now: Option<Timestamp>, out: &mut Out) -> Res
         NowFrom::Given => {}
         NowFrom::Newest => out.say(&format!("note: the present is {}, the newest time in the bundle; --now gives another", bundle.now)),
         NowFrom::FileTime => {
-            out.say(&format!("note: the present is {}, when the newest file was written: no time stands in the bundle; --now gives another", bundle.now));
+            out.say(&format!(
+                "note: the present is {}, when the newest file was written: no time stands in the bundle; --now gives another",
+                bundle.now
+            ));
         }
     }
     for problem in bundle.facts.problems.iter().take(MAX_TOLD) {

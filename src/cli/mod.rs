@@ -17,8 +17,6 @@ mod out;
 mod select;
 mod status;
 mod table;
-#[cfg(test)]
-mod tests;
 mod words;
 
 use std::ffi::OsString;

@@ -21,12 +21,6 @@ impl Out {
         Self { answer: Box::new(BufWriter::new(stdout)), words: Box::new(io::stderr()), columns }
     }
 
-    /// Other sinks, for tests.
-    #[cfg(test)]
-    pub(super) fn to(answer: Box<dyn Write>, words: Box<dyn Write>, columns: Option<usize>) -> Self {
-        Self { answer, words, columns }
-    }
-
     /// Width of the terminal that the answer goes to; `None` where it goes to no terminal, and nothing may be cut.
     pub(super) fn columns(&self) -> Option<usize> {
         self.columns

@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use super::args::{Format, Source, View};
+use super::document::Index;
 use super::error::CliError;
 use super::exit::Exit;
-use super::load::{Loaded, load};
+use super::load::load;
 use super::out::Out;
 use super::{select, table, words};
 use crate::model::Subject;
@@ -57,10 +58,11 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<Exit, CliError> {
     let loaded = load(&args.source, out)?;
     let namespace = args.view.namespace.as_deref();
     let ids = select::all(&loaded.world, namespace);
+    let index = Index::new(&loaded.findings);
     let rows: Vec<Row> = ids
         .iter()
         .filter_map(|id| Some((*id, loaded.world.services.get(*id)?)))
-        .flat_map(|(id, service)| rows(&loaded, id, service))
+        .flat_map(|(id, service)| rows(&loaded.world, &index, id, service))
         .collect();
     match args.view.output {
         Format::Json => out.json(&rows)?,
@@ -105,9 +107,8 @@ fn text(rows: &[Row], wide: bool, out: &mut Out) -> Result<(), CliError> {
     out.line(&format!("funnel: {}, {} is unknown", words::LEGEND, words::UNKNOWN))
 }
 
-fn rows(loaded: &Loaded, id: &ServiceId, service: &ModelService) -> Vec<Row> {
-    let world = &loaded.world;
-    let findings = super::document::findings_about(world, &loaded.findings, &std::iter::once(id).collect()).len();
+fn rows(world: &World, index: &Index, id: &ServiceId, service: &ModelService) -> Vec<Row> {
+    let findings = index.about(world, &std::iter::once(id).collect()).len();
     let fronts: Vec<&str> = service.claim.fronts.iter().map(Subject::as_str).collect();
     let routers = service.claim.routers.iter().filter_map(|router| {
         let view = world.workloads.get(router)?;
@@ -125,10 +126,8 @@ fn rows(loaded: &Loaded, id: &ServiceId, service: &ModelService) -> Vec<Row> {
 
 fn row(world: &World, id: &ServiceId, role: &Role, findings: usize, fronts: String) -> Row {
     let replicas: Vec<_> = role.replicas.iter().filter_map(|replica| world.replicas.get(replica)).collect();
-    let mut engines: Vec<&str> = replicas
-        .iter()
-        .filter_map(|replica| Some(replica.engine.as_ref().ok()?.kind.as_ref().ok()?.word()))
-        .collect();
+    let mut engines: Vec<&str> =
+        replicas.iter().filter_map(|replica| Some(replica.engine.as_ref().ok()?.kind.as_ref().ok()?.word())).collect();
     engines.sort_unstable();
     engines.dedup();
     let gpus = replicas.iter().map(|replica| replica.gpus).fold(0, u32::saturating_add);

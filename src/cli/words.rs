@@ -95,7 +95,11 @@ pub(super) fn load(world: &World, role: &Role) -> String {
 }
 
 /// One value of a replica's load.
-pub(super) fn loaded(replica: &Replica, value: fn(&crate::model::engine::EngineLoad) -> &Known<Fact<f64>>, write: fn(f64) -> String) -> String {
+pub(super) fn loaded(
+    replica: &Replica,
+    value: fn(&crate::model::engine::EngineLoad) -> &Known<Fact<f64>>,
+    write: fn(f64) -> String,
+) -> String {
     let load = replica.engine.as_ref().ok().and_then(|report| report.load.as_ref().ok());
     load.and_then(|load| value(load).as_ref().ok()).map_or_else(|| UNKNOWN.to_owned(), |fact| write(fact.value))
 }

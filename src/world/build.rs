@@ -43,6 +43,7 @@ impl World {
         let claims = systems::claims(&objects);
         let pickers = super::epp::pickers(&objects, &pages, now);
         let routers = routers(&objects, &pickers, &pages);
+        let scaling = super::scaling::scaling(&objects);
         let claimed = Claimed::new(&claims);
         let engines = engine_reports(&objects, &claimed, &answers, &pages, &logs, now);
         let mut pages = pages;
@@ -80,6 +81,7 @@ impl World {
             fronts,
             routers,
             pickers,
+            scaling,
             views,
             answers,
             pages,
@@ -367,7 +369,7 @@ fn count_services(
                 .iter()
                 .map(|role| {
                     let of: Vec<&Replica> = role.replicas.iter().filter_map(|claim| replicas.get(&claim.subject)).collect();
-                    let seen: Vec<&WorkloadView> = role.workloads.iter().filter_map(|workload| workloads.get(workload)).collect();
+                    let seen: Vec<(&Subject, &WorkloadView)> = role.workloads.iter().filter_map(|workload| workloads.get_key_value(workload)).collect();
                     self::role(role, &of, &seen)
                 })
                 .collect();
@@ -377,7 +379,8 @@ fn count_services(
         .collect()
 }
 
-fn role(claim: &crate::model::service::RoleClaim, replicas: &[&Replica], workloads: &[&WorkloadView]) -> Role {
+fn role(claim: &crate::model::service::RoleClaim, replicas: &[&Replica], seen: &[(&Subject, &WorkloadView)]) -> Role {
+    let workloads: Vec<&WorkloadView> = seen.iter().map(|(_, view)| *view).collect();
     let no_workload = || unknown("no workload of it was read");
     let sum = |read: &dyn Fn(&WorkloadView) -> Known<u32>| -> Known<u32> {
         if workloads.is_empty() {
@@ -385,12 +388,13 @@ fn role(claim: &crate::model::service::RoleClaim, replicas: &[&Replica], workloa
         }
         workloads.iter().try_fold(0u32, |sum, workload| Ok(sum.saturating_add(read(workload)?)))
     };
-    let by: Vec<&str> = workloads.iter().map(|workload| workload.funnel.wanted_by.as_str()).collect();
+    let by: BTreeSet<&str> = workloads.iter().map(|workload| workload.funnel.wanted_by.as_str()).collect();
+    let by: Vec<&str> = by.into_iter().collect();
     let lacking = workloads.iter().find_map(|workload| workload.funnel.existing.as_ref().err());
     let wanted = Wanted { count: sum(&|workload| workload.funnel.wanted.clone()), by: by.join(", ") };
     let funnel = count(replicas, wanted, sum(&|workload| workload.funnel.asked.clone()), lacking);
     let mut why: Vec<String> = Vec::new();
-    let state = match workloads {
+    let state = match workloads.as_slice() {
         [] => {
             let serving = replicas.iter().filter(|replica| replica.state.serves()).count();
             why.push(format!("{serving} of {} seen serve; no workload says how many are wanted", replicas.len()));
@@ -400,8 +404,21 @@ fn role(claim: &crate::model::service::RoleClaim, replicas: &[&Replica], workloa
                 _ => WorkloadState::Serving,
             }
         }
+        [one] => {
+            why.extend(one.why.iter().cloned());
+            one.state
+        }
         several => {
-            why.extend(several.iter().flat_map(|workload| workload.why.iter().cloned()));
+            // Two workloads of one role are two versions of the same thing: the sum is what a person asks for, then who lacks what.
+            if let (Ok(serving), Ok(wanted)) = (&funnel.serving, &funnel.wanted) {
+                why.push(format!("{serving} of {wanted} serve{}", if *serving == 1 { "s" } else { "" }));
+            }
+            why.extend(super::counts::shortage(replicas));
+            for (subject, view) in seen {
+                if !matches!(view.state, WorkloadState::Serving | WorkloadState::ScaledToZero) {
+                    why.extend(view.why.first().map(|first| format!("{}: {first}", subject.name())));
+                }
+            }
             worst(several.iter().map(|workload| workload.state))
         }
     };

@@ -13,9 +13,14 @@ pub mod flow;
 pub mod gpu;
 pub mod groups;
 pub mod judge;
+pub mod levels;
 pub mod listing;
 pub mod proxy;
+pub mod owners;
+pub mod prometheus;
 pub mod router;
+pub mod scale_values;
+pub mod scaling;
 #[cfg(test)]
 mod tests;
 pub mod views;
@@ -58,6 +63,8 @@ pub struct World {
     pub routers: BTreeMap<Subject, router::RouterReading>,
     /// The endpoint pickers of pools, by pool: who leads, who stands by, whether any answers.
     pub pickers: BTreeMap<Subject, epp::Picker>,
+    /// What is scaled by autoscalers, and whether that works, by the scaled object.
+    pub scaling: BTreeMap<Subject, scaling::Scaling>,
     /// Views and whether they are current.
     pub views: BTreeMap<Subject, View>,
     /// HTTP answers by target, oldest first.

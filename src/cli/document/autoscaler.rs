@@ -50,7 +50,9 @@ pub(super) fn add(world: &World, subjects: &mut Subjects) {
         let value = match (paused, best) {
             (true, _) => Ok(Works::Paused),
             (false, Some(works)) => Ok(works),
-            (false, None) => Err(by.iter().find_map(|(_, works)| works.as_ref().err().cloned()).unwrap_or_else(|| Unknown::because("nothing tells"))),
+            (false, None) => {
+                Err(by.iter().find_map(|(_, works)| works.as_ref().err().cloned()).unwrap_or_else(|| Unknown::because("nothing tells")))
+            }
         };
         let value = value.map(|works| Fact::new(Scalar::from(works.word()), names.join(", "), world.now));
         subjects.at(&target).values.set("autoscaling", value);
@@ -112,5 +114,7 @@ fn scaled_values(world: &World, subject: &Subject, object: &Object, scaled: &Sca
         None => Err(Unknown::because(format!("its HPA {hpa} was not read"))),
     };
     entry.values.set("hpa-metric", value);
-    entry.values.set("autoscaling", works.clone().map(|works| Fact::new(Scalar::from(works.word()), "condition Ready, paused annotations", at)));
+    entry
+        .values
+        .set("autoscaling", works.clone().map(|works| Fact::new(Scalar::from(works.word()), "condition Ready, paused annotations", at)));
 }

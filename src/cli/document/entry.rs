@@ -206,12 +206,15 @@ mod tests {
         entry.values.lack("waiting", "no sample yet");
         let written = serde_json::to_value(&entry).unwrap();
         let stamp = "2026-11-12T10:00:00Z";
-        assert_eq!(written, json!({"values": {
+        assert_eq!(
+            written,
+            json!({"values": {
             "running": {"value": 3, "at": stamp, "source": "vllm:num_requests_running"},
             "kv-usage": {"value": 0.5, "at": stamp, "source": "x"},
             "ttft-p95": {"unknown": "it is not a finite number"},
             "since": {"value": stamp, "at": stamp, "source": "x"},
-            "waiting": {"unknown": "no sample yet"}}}));
+            "waiting": {"unknown": "no sample yet"}}})
+        );
         assert_eq!(serde_json::to_string(&written["values"]["running"]["value"]).unwrap(), "3");
     }
 }

@@ -28,7 +28,9 @@ fn load(world: &World, entry: &mut Entry) {
     let mean = |list: &[f64]| (!list.is_empty()).then(|| list.iter().sum::<f64>() / list.len() as f64);
     let sum = |list: &[f64]| (!list.is_empty()).then(|| list.iter().sum::<f64>());
     let source = format!("{} of {} engines, those with a sample", sampled.len(), world.engines.len());
-    let known = |value: Option<f64>| value.map(|value| Fact::new(value, source.clone(), now)).ok_or_else(|| Unknown::because("no engine has a sample"));
+    let known = |value: Option<f64>| {
+        value.map(|value| Fact::new(value, source.clone(), now)).ok_or_else(|| Unknown::because("no engine has a sample"))
+    };
     entry.measure("running", known(sum(&running)));
     entry.measure("waiting", known(sum(&waiting)));
     entry.measure("waiting-mean", known(mean(&waiting)));
@@ -37,7 +39,9 @@ fn load(world: &World, entry: &mut Entry) {
     entry.values.know("sampled", sampled.len() as f64, "engines with a readable metrics page", now);
     entry.values.know("unsampled", world.engines.len().saturating_sub(sampled.len()) as f64, "engines without one", now);
     match least_loaded(&sampled) {
-        Some(subject) => entry.values.know("least-loaded", subject, "running and waiting requests, then KV cache use, of engines with a sample", now),
+        Some(subject) => {
+            entry.values.know("least-loaded", subject, "running and waiting requests, then KV cache use, of engines with a sample", now)
+        }
         None => entry.values.lack("least-loaded", "no engine has a sample"),
     }
 }

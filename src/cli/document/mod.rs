@@ -24,9 +24,10 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde::Serialize;
 
-pub use entry::{Entry, Ownership, Shown};
-pub(crate) use entry::evidence;
 use entry::Subjects;
+pub(crate) use entry::evidence;
+pub use entry::{Entry, Ownership, Shown};
+pub(crate) use scope::Index;
 
 use crate::model::service::ServiceId;
 use crate::model::{Finding, Subject};
@@ -94,7 +95,7 @@ impl Document {
     /// The part of it that is about these model services.
     pub fn about(world: &World, findings: &[Finding], services: &BTreeSet<&ServiceId>) -> Self {
         let scope = scope::of(world, services);
-        let findings = scope::findings(findings, &scope);
+        let findings: Vec<Finding> = Index::new(findings).within(&scope).into_iter().cloned().collect();
         let mut document = Self::new(world, &findings);
         let named: BTreeSet<&Subject> = findings.iter().flat_map(|finding| &finding.subjects).chain(&scope).collect();
         document.subjects.keep(|subject| named.contains(subject));
@@ -105,9 +106,4 @@ impl Document {
     pub fn subject(&self, subject: &Subject) -> Option<&Entry> {
         self.subjects.get(subject)
     }
-}
-
-/// The findings that are about these model services.
-pub(crate) fn findings_about(world: &World, findings: &[Finding], services: &BTreeSet<&ServiceId>) -> Vec<Finding> {
-    scope::findings(findings, &scope::of(world, services))
 }

@@ -1,8 +1,8 @@
 //! Which subjects there are: every object, and everything that an object, an answer, a page or a log names.
 
 use super::entry::Subjects;
-use crate::model::object::{Body, Object};
 use crate::model::Subject;
+use crate::model::object::{Body, Object};
 use crate::world::World;
 
 /// Most unreadable fields of an object that are told in its entry.

@@ -28,7 +28,12 @@ pub(super) fn add(world: &World, subjects: &mut Subjects) {
         let entry = subjects.at(&subject);
         entry.count("gpu-capacity", &Ok(slots.capacity), "status.capacity", world.now);
         entry.count("gpu-allocatable", &Ok(slots.allocatable), "status.allocatable", world.now);
-        entry.count("gpu-unhealthy", &Ok(slots.capacity.saturating_sub(slots.allocatable)), "status.capacity less status.allocatable", world.now);
+        entry.count(
+            "gpu-unhealthy",
+            &Ok(slots.capacity.saturating_sub(slots.allocatable)),
+            "status.capacity less status.allocatable",
+            world.now,
+        );
         entry.count("gpu-requested", &slots.requested, "requests of the pods bound to it", world.now);
         entry.count("gpu-free", &slots.free(), "status.allocatable less requests of the pods bound to it", world.now);
     }

@@ -1,19 +1,23 @@
 //! Who decides a field: read from managedFields, owner references and autoscalers' targets.
 
+use std::collections::BTreeMap;
+
 use super::entry::{Ownership, Subjects};
+use crate::model::Subject;
 use crate::model::object::{Body, Object};
 use crate::model::writer::Writer;
-use crate::model::Subject;
 use crate::world::World;
 
 /// Fields about which people ask.
 const FIELDS: &[&str] = &["spec.replicas", "spec.template"];
 
 /// Field managers of people and of tools that act for them: never the controller that owns an object.
-const PEOPLE: &[&str] = &["kubectl", "argocd", "argo-cd", "flux", "kustomize-controller", "helm", "terraform", "pulumi", "k9s", "lens", "rancher"];
+const PEOPLE: &[&str] =
+    &["kubectl", "argocd", "argo-cd", "flux", "kustomize-controller", "helm", "terraform", "pulumi", "k9s", "lens", "rancher"];
 
 /// Adds the owners of every object.
 pub(super) fn add(world: &World, subjects: &mut Subjects) {
+    let scalers = scalers(world);
     for (subject, object) in world.objects.all() {
         if matches!(object.body, Body::Event(_)) {
             continue;
@@ -28,7 +32,7 @@ pub(super) fn add(world: &World, subjects: &mut Subjects) {
         }
         for writer in object.meta.writers.iter().filter(|writer| writer.subresource != "status") {
             for field in FIELDS.iter().filter(|field| writer.fields.iter().any(|own| own == *field || below(field, own))) {
-                owners.extend(deciders(world, subject, object, writer).into_iter().map(|(decider, via)| Ownership {
+                owners.extend(deciders(scalers.get(subject), object, writer).into_iter().map(|(decider, via)| Ownership {
                     field: (*field).to_owned(),
                     writer: decider,
                     via,
@@ -47,8 +51,20 @@ fn below(field: &str, own: &str) -> bool {
     own.strip_prefix(field).is_some_and(|rest| rest.starts_with(['.', '[']))
 }
 
+/// HPAs and ScaledObjects by what they scale.
+fn scalers(world: &World) -> BTreeMap<Subject, Vec<&Object>> {
+    let mut scalers: BTreeMap<Subject, Vec<&Object>> = BTreeMap::new();
+    for (object, hpa) in world.objects.hpas() {
+        scalers.entry(hpa.target.subject(&object.meta.namespace)).or_default().push(object);
+    }
+    for (object, scaled) in world.objects.scaled_objects() {
+        scalers.entry(scaled.target.subject(&object.meta.namespace)).or_default().push(object);
+    }
+    scalers
+}
+
 /// The objects for which a field manager acts; the manager itself where no object is known.
-fn deciders(world: &World, subject: &Subject, object: &Object, writer: &Writer) -> Vec<(String, String)> {
+fn deciders(scalers: Option<&Vec<&Object>>, object: &Object, writer: &Writer) -> Vec<(String, String)> {
     let lower = writer.manager.to_ascii_lowercase();
     let how = match writer.subresource.as_str() {
         "" => writer.operation.clone(),
@@ -57,20 +73,18 @@ fn deciders(world: &World, subject: &Subject, object: &Object, writer: &Writer) 
     let via = format!("{}, {how}", writer.manager);
     let mut deciders: Vec<(String, String)> = Vec::new();
     if writer.subresource == "scale" {
-        let keda = lower.contains("keda");
-        for (hpa_object, hpa) in world.objects.hpas().filter(|_| lower == "kube-controller-manager") {
-            if hpa.target.subject(&hpa_object.meta.namespace) == *subject {
-                deciders.push((hpa_object.subject().to_string(), via.clone()));
-                // KEDA's HPA does what its ScaledObject says.
-                if let Some(owner) = hpa_object.meta.controller() {
-                    let owner = owner.subject(&hpa_object.meta.namespace);
-                    deciders.push((owner.to_string(), format!("{via}, by {}", hpa_object.subject())));
+        for scaler in scalers.into_iter().flatten() {
+            match &scaler.body {
+                Body::Hpa(_) if lower == "kube-controller-manager" => {
+                    deciders.push((scaler.subject().to_string(), via.clone()));
+                    // KEDA's HPA does what its ScaledObject says.
+                    if let Some(owner) = scaler.meta.controller() {
+                        let owner = owner.subject(&scaler.meta.namespace);
+                        deciders.push((owner.to_string(), format!("{via}, by {}", scaler.subject())));
+                    }
                 }
-            }
-        }
-        for (scaled_object, scaled) in world.objects.scaled_objects().filter(|_| keda) {
-            if scaled.target.subject(&scaled_object.meta.namespace) == *subject {
-                deciders.push((scaled_object.subject().to_string(), via.clone()));
+                Body::ScaledObject(_) if lower.contains("keda") => deciders.push((scaler.subject().to_string(), via.clone())),
+                _ => {}
             }
         }
     } else if let Some(owner) = object.meta.controller()

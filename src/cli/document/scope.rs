@@ -1,6 +1,6 @@
 //! What belongs to a model service: for `explain MODEL`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::service::ServiceId;
 use crate::model::{Finding, Subject};
@@ -39,11 +39,35 @@ pub(super) fn of(world: &World, services: &BTreeSet<&ServiceId>) -> BTreeSet<Sub
     scope
 }
 
-/// The findings that name one of these subjects, nodes alone aside: another model's trouble on a shared node is not this one's.
-pub(super) fn findings(findings: &[Finding], scope: &BTreeSet<Subject>) -> Vec<Finding> {
-    let mine = |finding: &&Finding| {
-        let first = finding.subjects.first().is_some_and(|subject| subject.kind() == "node");
-        finding.subjects.iter().any(|subject| scope.contains(subject) && (first || subject.kind() != "node"))
-    };
-    findings.iter().filter(mine).cloned().collect()
+/// Findings by the subjects that they are about.
+pub(crate) struct Index<'f> {
+    findings: &'f [Finding],
+    by_subject: BTreeMap<&'f Subject, Vec<usize>>,
+}
+
+impl<'f> Index<'f> {
+    /// Sorts findings by subject. A node counts only where it is what a finding is about first: another model's trouble on a shared node
+    /// is not this one's.
+    pub(crate) fn new(findings: &'f [Finding]) -> Self {
+        let mut by_subject: BTreeMap<&Subject, Vec<usize>> = BTreeMap::new();
+        for (number, finding) in findings.iter().enumerate() {
+            for (place, subject) in finding.subjects.iter().enumerate() {
+                if place == 0 || subject.kind() != "node" {
+                    by_subject.entry(subject).or_default().push(number);
+                }
+            }
+        }
+        Self { findings, by_subject }
+    }
+
+    /// The findings about these model services, in their order.
+    pub(crate) fn about(&self, world: &World, services: &BTreeSet<&ServiceId>) -> Vec<&'f Finding> {
+        self.within(&of(world, services))
+    }
+
+    /// The findings that name one of these subjects, in their order.
+    pub(super) fn within(&self, scope: &BTreeSet<Subject>) -> Vec<&'f Finding> {
+        let numbers: BTreeSet<usize> = scope.iter().filter_map(|subject| self.by_subject.get(subject)).flatten().copied().collect();
+        numbers.into_iter().filter_map(|number| self.findings.get(number)).collect()
+    }
 }

@@ -12,7 +12,8 @@ pub(super) fn add(world: &World, subjects: &mut Subjects) {
             continue;
         }
         let entry = subjects.at(found);
-        let why: Vec<String> = service.roles.iter().flat_map(|role| role.why.iter().map(move |why| format!("{id}, {}: {why}", role.kind))).collect();
+        let why: Vec<String> =
+            service.roles.iter().flat_map(|role| role.why.iter().map(move |why| format!("{id}, {}: {why}", role.kind))).collect();
         entry.judge(service.state.word(), &why);
         if let [role] = service.roles.as_slice() {
             workload::funnel(&role.funnel, world, entry);

@@ -13,7 +13,8 @@ pub(super) fn add(world: &World, subjects: &mut Subjects) {
         entry.judge(view.state.word(), &view.why);
         funnel(&view.funnel, world, entry);
         let replicas: Vec<&Replica> = view.replicas.iter().filter_map(|replica| world.replicas.get(replica)).collect();
-        let gpus = |test: &dyn Fn(&Replica) -> bool| replicas.iter().filter(|one| test(one)).map(|one| one.gpus).fold(0, u32::saturating_add);
+        let gpus =
+            |test: &dyn Fn(&Replica) -> bool| replicas.iter().filter(|one| test(one)).map(|one| one.gpus).fold(0, u32::saturating_add);
         let source = "requests of its pods";
         let counted = view.funnel.existing.as_ref().err();
         match counted {

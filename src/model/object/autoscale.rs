@@ -76,6 +76,35 @@ pub struct ScaledObject {
     pub paused: bool,
     /// `autoscaling.keda.sh/paused-replicas`.
     pub paused_replicas: Option<u32>,
+    /// Annotations that pause it, wholly or one way, as `autoscaling.keda.sh/paused-replicas: "0"`. KEDA 2.20 takes any value but
+    /// `false` for true, and `paused-replicas` whenever it is there.
+    pub paused_by: Vec<String>,
+    /// `idleReplicaCount`.
+    pub idle: Option<u32>,
+    /// `cooldownPeriod`, seconds: how long after the last activity it goes to zero (or idle); 300 where not set.
+    pub cooldown_s: i64,
+    /// `status.lastActiveTime`.
+    pub last_active: Option<jiff::Timestamp>,
+    /// `status.health` by metric: failures in a row, and `Happy` or `Failing`.
+    pub health: std::collections::BTreeMap<String, TriggerHealth>,
+    /// `advanced.scalingModifiers.formula`; empty where not set.
+    pub formula: String,
+}
+
+/// How a trigger of a ScaledObject does, by its status.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TriggerHealth {
+    /// Failures in a row.
+    pub failures: Option<u32>,
+    /// `Happy` or `Failing`.
+    pub status: String,
+}
+
+impl TriggerHealth {
+    /// Whether it fails.
+    pub fn fails(&self) -> bool {
+        self.status == "Failing" || (self.status.is_empty() && self.failures.is_some_and(|n| n > 0))
+    }
 }
 
 /// One trigger of a ScaledObject.
@@ -91,6 +120,8 @@ pub struct Trigger {
     pub threshold: String,
     /// `ignoreNullValues`; true where not set.
     pub ignore_null: bool,
+    /// `serverAddress` of a Prometheus trigger.
+    pub server: String,
 }
 
 impl ScaleTarget {
@@ -100,6 +131,14 @@ impl ScaleTarget {
             kind: field.get("kind").name_or_empty(),
             name: field.get("name").name_or_empty(),
         }
+    }
+
+    /// Reads a target out of the kept JSON of an autoscaler that has no slim form (`spec.scaleTargetRef`). `None` where it names none.
+    pub fn of(body: &serde_json::Value) -> Option<Self> {
+        let reference = body.get("spec")?.get("scaleTargetRef")?;
+        let word = |key: &str| reference.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
+        let target = Self { api_version: word("apiVersion"), kind: word("kind"), name: word("name") };
+        (!target.kind.is_empty() && !target.name.is_empty()).then_some(target)
     }
 
     /// The target as a subject in the autoscaler's namespace.
@@ -201,6 +240,15 @@ impl ScaledObject {
             target.kind = "Deployment".into();
         }
         let paused = annotations.get("autoscaling.keda.sh/paused").name().some();
+        let on = |value: &str| !matches!(value, "false" | "False" | "FALSE" | "f" | "F" | "0");
+        let paused_by = ["paused", "paused-replicas", "paused-scale-in", "paused-scale-out"]
+            .into_iter()
+            .filter_map(|key| {
+                let key = format!("autoscaling.keda.sh/{key}");
+                let value = annotations.get(&key).name().some()?;
+                (key.ends_with("paused-replicas") || on(&value)).then(|| format!("{key}: \"{value}\""))
+            })
+            .collect();
         let hpa_name = status.get("hpaName").name_or_empty();
         Self {
             hpa_name: if hpa_name.is_empty() {
@@ -216,8 +264,23 @@ impl ScaledObject {
             triggers: spec.get("triggers").items().iter().map(Trigger::read).collect(),
             fallback_replicas: spec.at(&["fallback", "replicas"]).count().some(),
             conditions: Condition::read_all(&status.get("conditions")),
-            paused: paused_replicas.is_some() || paused.as_deref().is_some_and(|value| value != "false"),
+            paused: annotations.get("autoscaling.keda.sh/paused-replicas").is_set() || paused.as_deref().is_some_and(on),
             paused_replicas,
+            paused_by,
+            idle: spec.get("idleReplicaCount").count().some(),
+            cooldown_s: spec.get("cooldownPeriod").int().some().unwrap_or(300),
+            last_active: status.get("lastActiveTime").instant().some(),
+            health: status
+                .get("health")
+                .members()
+                .into_iter()
+                .take(64)
+                .map(|(metric, field)| {
+                    let failures = field.get("numberOfFailures").count().some();
+                    (metric, TriggerHealth { failures, status: field.get("status").name_or_empty() })
+                })
+                .collect(),
+            formula: spec.at(&["advanced", "scalingModifiers", "formula"]).text_or_empty(),
         }
     }
 
@@ -236,6 +299,7 @@ impl Trigger {
             query: metadata.get("query").text_or_empty(),
             threshold: metadata.get("threshold").int_or_text().some().unwrap_or_default(),
             ignore_null: metadata.get("ignoreNullValues").name().some().as_deref() != Some("false"),
+            server: metadata.get("serverAddress").text_or_empty(),
         }
     }
 }
@@ -255,6 +319,22 @@ mod tests {
     #[case("many", None)]
     fn quantities(#[case] text: &str, #[case] wanted: Option<f64>) {
         assert_eq!(quantity(text), wanted);
+    }
+
+    #[rstest]
+    #[case(json!({}), false, 0)]
+    #[case(json!({"autoscaling.keda.sh/paused": "true"}), true, 1)]
+    #[case(json!({"autoscaling.keda.sh/paused": "yes please"}), true, 1)]
+    #[case(json!({"autoscaling.keda.sh/paused": "false"}), false, 0)]
+    #[case(json!({"autoscaling.keda.sh/paused": "false", "autoscaling.keda.sh/paused-replicas": "2"}), true, 1)]
+    #[case(json!({"autoscaling.keda.sh/paused-scale-in": "true"}), false, 1)]
+    fn pauses(#[case] annotations: serde_json::Value, #[case] paused: bool, #[case] by: usize) {
+        let problems = RefCell::new(Vec::new());
+        let doc = json!({"metadata": {"name": "a", "annotations": annotations}, "spec": {},
+            "status": {"health": {"s0-prometheus": {"numberOfFailures": 4, "status": "Failing"}}}});
+        let scaled = ScaledObject::read(&Field::root(&doc, &problems));
+        assert_eq!((scaled.paused, scaled.paused_by.len()), (paused, by));
+        assert!(scaled.health["s0-prometheus"].fails());
     }
 
     #[test]

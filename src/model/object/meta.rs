@@ -38,6 +38,9 @@ pub struct Meta {
     pub finalizers: Vec<String>,
     /// Who writes what.
     pub writers: Vec<Writer>,
+    /// `spec.replicas` as the annotation `kubectl.kubernetes.io/last-applied-configuration` states it: what the next client-side apply
+    /// of the same file sets.
+    pub applied_replicas: Option<u32>,
 }
 
 /// One owner reference.
@@ -77,6 +80,11 @@ impl Meta {
                 .take(MAX_WRITERS)
                 .filter_map(|entry| Writer::read(entry.raw()?))
                 .collect(),
+            applied_replicas: field
+                .get("annotations")
+                .raw()
+                .and_then(|annotations| annotations.get("kubectl.kubernetes.io/last-applied-configuration")?.as_str())
+                .and_then(applied_replicas),
         }
     }
 
@@ -118,6 +126,12 @@ impl Owner {
         let namespace = if self.kind == "Node" { "" } else { namespace };
         Subject::object(&self.kind, namespace, &self.name)
     }
+}
+
+/// The replicas that an applied configuration states.
+fn applied_replicas(text: &str) -> Option<u32> {
+    let applied: serde_json::Value = serde_json::from_str(text).ok()?;
+    u32::try_from(applied.get("spec")?.get("replicas")?.as_u64()?).ok()
 }
 
 /// One condition of a status.
@@ -290,6 +304,14 @@ impl std::fmt::Display for Selector {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn replicas_of_the_last_apply() {
+        assert_eq!(applied_replicas(r#"{"spec":{"replicas":2}}"#), Some(2));
+        assert_eq!(applied_replicas(r#"{"spec":{"template":{}}}"#), None);
+        assert_eq!(applied_replicas(r#"{"spec":{"replicas":-1}}"#), None);
+        assert_eq!(applied_replicas("{"), None);
+    }
     use rstest::rstest;
     use serde_json::json;
     use std::cell::RefCell;

@@ -343,7 +343,7 @@ mod tests {
         let route = json!({"spec": {"rules": [{"backendRefs": [{"name": "a"}]},
             {"matches": [{"path": {"type": "Exact", "value": "/x"}}], "backendRefs": [{"name": "b", "kind": "InferencePool"}]}]}});
         let route = Route::read(&Field::root(&route, &problems));
-        assert_eq!(route.rules.iter().map(|rule| rule.takes("/x")).collect::<Vec<_>>(), [Some(0), Some(2)]);
+        assert_eq!(route.rules.iter().map(|rule| rule.takes("/x")).collect::<Vec<_>>(), [Some(0), Some(3)], "an exact path outranks a prefix of its length");
         assert_eq!(route.backends.len(), 2);
     }
 

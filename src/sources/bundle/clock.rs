@@ -52,17 +52,19 @@ pub(super) fn present(given: Option<Timestamp>, draft: &Draft, newest_file: Opti
     draft.pages.iter().chain(&draft.exporters).for_each(|timed| see(timed.at));
     draft.history.iter().for_each(|change| see(Some(change.at)));
     draft.logs.iter().for_each(|log| see(log.newest()));
-    for raw in &draft.objects {
-        see(raw.seen);
-        see(newest_in(&raw.value, 0));
-    }
+    draft.objects.iter().for_each(|timed| see(timed.at));
     match newest {
         Some(at) => Some((at, NowFrom::Newest)),
         None => newest_file.map(|at| (at, NowFrom::FileTime)),
     }
 }
 
-fn newest_in(value: &Value, depth: usize) -> Option<Timestamp> {
+/// The newest time of the past that stands in an object.
+pub(super) fn newest_in(value: &Value) -> Option<Timestamp> {
+    search(value, 0)
+}
+
+fn search(value: &Value, depth: usize) -> Option<Timestamp> {
     if depth > MAX_DEPTH {
         return None;
     }
@@ -71,10 +73,10 @@ fn newest_in(value: &Value, depth: usize) -> Option<Timestamp> {
             .iter()
             .filter_map(|(key, inner)| match inner {
                 Value::String(text) if PAST.contains(&key.as_str()) => instant(text),
-                _ => newest_in(inner, depth + 1),
+                _ => search(inner, depth + 1),
             })
             .max(),
-        Value::Array(list) => list.iter().filter_map(|inner| newest_in(inner, depth + 1)).max(),
+        Value::Array(list) => list.iter().filter_map(|inner| search(inner, depth + 1)).max(),
         _ => None,
     }
 }
@@ -88,8 +90,8 @@ mod tests {
     fn deadlines_are_not_the_present() {
         let pod = json!({"metadata": {"creationTimestamp": "2026-11-12T09:00:00Z", "deletionTimestamp": "2026-11-12T11:00:00Z"},
             "status": {"conditions": [{"lastTransitionTime": "2026-11-12T09:30:00Z"}, {"lastTransitionTime": "soon"}]}});
-        assert_eq!(newest_in(&pod, 0), instant("2026-11-12T09:30:00Z"));
-        assert_eq!(newest_in(&json!("2026-11-12T09:30:00Z"), 0), None);
+        assert_eq!(newest_in(&pod), instant("2026-11-12T09:30:00Z"));
+        assert_eq!(newest_in(&json!("2026-11-12T09:30:00Z")), None);
     }
 
     #[test]

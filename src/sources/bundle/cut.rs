@@ -92,7 +92,8 @@ pub(super) fn json_items(text: &str) -> Option<Salvage> {
         match stream.next() {
             Some(Ok(value)) => items.push(value),
             _ => {
-                let line = text.len().checked_sub(rest.len()).and_then(|read| text.get(..read)).map_or(1, |read| read.matches('\n').count() + 1);
+                let line =
+                    text.len().checked_sub(rest.len()).and_then(|read| text.get(..read)).map_or(1, |read| read.matches('\n').count() + 1);
                 lost.push(line);
                 break;
             }

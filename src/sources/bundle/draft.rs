@@ -1,4 +1,4 @@
-//! Facts while they are gathered: objects wait as JSON until the present is known, because it is when they were seen.
+//! Facts while they are gathered: what has no time of its own waits until the present is known, because it is when it was seen.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,24 +6,14 @@ use serde_json::Value;
 use super::{logs, problem};
 use crate::engines::MetricPage;
 use crate::model::engine::{ContainerLog, HttpAnswer};
-use crate::model::object::Object;
+use crate::model::object::{Body, Object};
 use crate::model::{Subject, time};
 use crate::world::facts::Change;
 use crate::world::{Facts, InputProblem, LearntDuration};
 
-/// An object that waits.
-pub(super) struct RawObject {
-    /// Its JSON.
-    pub(super) value: Value,
-    /// When it was seen; `None` for the present.
-    pub(super) seen: Option<Timestamp>,
-    /// Where it stands: `objects.yaml, document 3 (line 40)`.
-    pub(super) place: String,
-}
-
-/// An answer, page or log whose time is perhaps not known yet: `None` for the present.
+/// Something observed whose time is perhaps not known yet.
 pub(super) struct Timed<T> {
-    /// When it was observed.
+    /// When it was observed; `None` for the present.
     pub(super) at: Option<Timestamp>,
     /// What, its own time still open.
     pub(super) what: T,
@@ -32,7 +22,7 @@ pub(super) struct Timed<T> {
 /// Everything gathered so far.
 #[derive(Default)]
 pub(super) struct Draft {
-    pub(super) objects: Vec<RawObject>,
+    pub(super) objects: Vec<Timed<Object>>,
     pub(super) answers: Vec<Timed<HttpAnswer>>,
     pub(super) pages: Vec<Timed<MetricPage>>,
     pub(super) exporters: Vec<Timed<MetricPage>>,
@@ -66,13 +56,9 @@ impl Draft {
     /// The subject of the one pod with this name in any namespace. `Err` says how many there are.
     pub(super) fn pod_named(&self, name: &str) -> Result<Subject, usize> {
         let mut found: Vec<Subject> = Vec::new();
-        for raw in &self.objects {
-            let text = |path: &str| raw.value.pointer(path).and_then(Value::as_str).unwrap_or_default();
-            if text("/kind") == "Pod" && text("/metadata/name") == name {
-                let subject = Subject::pod(text("/metadata/namespace"), name);
-                if !found.contains(&subject) {
-                    found.push(subject);
-                }
+        for object in self.objects.iter().map(|timed| &timed.what) {
+            if matches!(object.body, Body::Pod(_)) && object.meta.name == name && !found.contains(&object.subject()) {
+                found.push(object.subject());
             }
         }
         match found.as_slice() {
@@ -83,14 +69,8 @@ impl Draft {
 
     /// The facts, with `now` as the time of whatever has none of its own.
     pub(super) fn finish(self, now: Timestamp) -> Facts {
-        let mut problems = self.problems;
         let mut objects = self.watched;
-        for raw in self.objects {
-            match Object::read(&raw.value, raw.seen.unwrap_or(now)) {
-                Ok(object) => objects.push(object),
-                Err(why) => problems.push(problem(raw.place, format!("is no Kubernetes object: {why}"))),
-            }
-        }
+        objects.extend(self.objects.into_iter().map(|timed| Object { seen: timed.at.unwrap_or(now), ..timed.what }));
         // Of two versions of one object the one seen last counts; the catalogue keeps the later of two.
         objects.sort_by_key(|object| object.seen);
         let page = |timed: Timed<MetricPage>| MetricPage { at: timed.at.unwrap_or(now), ..timed.what };
@@ -103,7 +83,7 @@ impl Draft {
             durations: self.durations,
             history: self.history,
             objects,
-            problems,
+            problems: self.problems,
         }
     }
 }
@@ -114,7 +94,10 @@ pub(super) fn time_of(text: Option<&Value>, place: &str, field: &str, problems: 
     let read = value.as_str().and_then(time::instant);
     if read.is_none() {
         let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        problems.push(problem(place, format!("{field}: {shown:.60} is no time (wanted is 2026-11-12T10:00:00Z); the time of the bundle is used")));
+        problems.push(problem(
+            place,
+            format!("{field}: {shown:.60} is no time (wanted is 2026-11-12T10:00:00Z); the time of the bundle is used"),
+        ));
     }
     read
 }

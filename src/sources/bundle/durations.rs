@@ -63,7 +63,14 @@ fn duration(item: &Value) -> Result<LearntDuration, String> {
     if seconds.is_empty() {
         return Err("has no seconds that are numbers".into());
     }
-    Ok(LearntDuration { model: word("model"), engine: word("engine"), version: word("version"), accelerator: word("accelerator"), stage, seconds })
+    Ok(LearntDuration {
+        model: word("model"),
+        engine: word("engine"),
+        version: word("version"),
+        accelerator: word("accelerator"),
+        stage,
+        seconds,
+    })
 }
 
 #[cfg(test)]

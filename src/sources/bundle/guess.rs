@@ -43,7 +43,9 @@ pub(super) fn entries(folder: &Folder, problems: &mut Vec<InputProblem>) -> Vec<
 fn by_name(name: &str) -> Result<Option<Entry>, String> {
     let Some((stem, ending)) = name.rsplit_once('.') else { return Ok(None) };
     let (stem, at) = match stem.rsplit_once('@') {
-        Some((stem, time)) => (stem, Some(time.parse::<Timestamp>().map_err(|_| format!("@{time} is no time (wanted is @20261112T100000Z)"))?)),
+        Some((stem, time)) => {
+            (stem, Some(time.parse::<Timestamp>().map_err(|_| format!("@{time} is no time (wanted is @20261112T100000Z)"))?))
+        }
         None => (stem, None),
     };
     let text = matches!(ending, "txt" | "log" | "prom");

@@ -99,7 +99,8 @@ fn response(folder: &Folder, item: &Value, entry: &Entry, all: &[Entry], place: 
 /// Whether the manifest lists this page as a file of its own.
 fn is_listed(answer: &HttpAnswer, at: Option<Timestamp>, file: Option<&str>, all: &[Entry]) -> bool {
     all.iter().filter(|entry| entry.kind == FileKind::Metrics).any(|entry| {
-        let same_page = entry.subject.as_ref() == Some(&answer.target) && entry.at == at && (entry.port.is_none() || entry.port == answer.port);
+        let same_page =
+            entry.subject.as_ref() == Some(&answer.target) && entry.at == at && (entry.port.is_none() || entry.port == answer.port);
         same_page || file == Some(entry.file.as_str())
     })
 }
@@ -144,8 +145,7 @@ pub(super) fn take_curl(folder: &Folder, entry: &Entry, draft: &mut Draft) {
         Outcome::Answer { status, content_type, body } => HttpOutcome::Answered { status, content_type, body: cut(body.as_bytes()) },
         Outcome::Failed(failure) => HttpOutcome::Failed(failure),
     };
-    let answer =
-        HttpAnswer { target, port: entry.port, method: "GET".into(), path, at: Timestamp::UNIX_EPOCH, latency_ms: None, outcome };
+    let answer = HttpAnswer { target, port: entry.port, method: "GET".into(), path, at: Timestamp::UNIX_EPOCH, latency_ms: None, outcome };
     draft.answers.push(Timed { at: entry.at, what: answer });
 }
 
@@ -190,11 +190,11 @@ mod tests {
     #[test]
     fn what_curl_prints() {
         let page = "HTTP/1.1 100 Continue\n\nHTTP/1.1 200 OK\nContent-Type: application/json\nX: y\n\n{\"a\":\n\n1}";
+        assert_eq!(curl(page), Ok(Outcome::Answer { status: 200, content_type: "application/json".into(), body: "{\"a\":\n\n1}" }));
         assert_eq!(
-            curl(page),
-            Ok(Outcome::Answer { status: 200, content_type: "application/json".into(), body: "{\"a\":\n\n1}" })
+            curl("HTTP/1.1 503 Service Unavailable\n\n"),
+            Ok(Outcome::Answer { status: 503, content_type: String::new(), body: "" })
         );
-        assert_eq!(curl("HTTP/1.1 503 Service Unavailable\n\n"), Ok(Outcome::Answer { status: 503, content_type: String::new(), body: "" }));
         assert!(curl("{\"a\": 1}").is_err());
         assert!(curl("HTTP/1.1").is_err());
         assert!(curl("").is_err());

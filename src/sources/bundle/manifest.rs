@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::draft::time_of;
 use super::folder::Folder;
 use super::{problem, yaml};
-use crate::model::text;
 use crate::model::Subject;
+use crate::model::text;
 use crate::world::InputProblem;
 
 /// Its name.
@@ -174,7 +174,10 @@ fn entry(item: &Value, place: &str, problems: &mut Vec<InputProblem>) -> Option<
     };
     let Some(kind) = kind else {
         let said = item.get("kind").map_or_else(|| "no kind".to_owned(), |kind| format!("the kind {kind:.40}"));
-        problems.push(problem(place, format!("has {said}; known are objects, http, watch, metrics, dcgm, log, kubeconfig, stderr and durations")));
+        problems.push(problem(
+            place,
+            format!("has {said}; known are objects, http, watch, metrics, dcgm, log, kubeconfig, stderr and durations"),
+        ));
         return None;
     };
     let word = |key: &str| item.get(key).and_then(Value::as_str).filter(|word| !word.is_empty());

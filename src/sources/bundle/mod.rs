@@ -29,9 +29,10 @@ use jiff::Timestamp;
 pub use clock::NowFrom;
 use draft::Draft;
 use folder::Folder;
-pub use manifest::FileKind;
 use manifest::Entry;
+pub use manifest::FileKind;
 
+use crate::model::text;
 use crate::world::{Facts, InputProblem};
 
 /// A bundle as read.
@@ -120,5 +121,6 @@ fn take(folder: &Folder, entry: &Entry, all: &[Entry], draft: &mut Draft) {
 
 /// A problem of one file.
 fn problem(place: impl Into<String>, what: impl Into<String>) -> InputProblem {
-    InputProblem { place: place.into(), what: crate::model::text::tidy(&what.into()), about: None }
+    // File names are somebody else's text too.
+    InputProblem { place: text::tidy(&place.into()), what: text::tidy(&what.into()), about: None }
 }

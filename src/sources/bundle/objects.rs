@@ -1,11 +1,13 @@
 //! Objects: YAML documents or JSON, alone, as a list, or as what `kubectl get -o yaml` and a raw list call give.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
-use super::draft::{Draft, RawObject};
+use super::draft::{Draft, Timed};
 use super::folder::Folder;
 use super::manifest::{Entry, FileKind};
-use super::{durations, http, watch, yaml};
+use super::{clock, durations, http, watch, yaml};
+use crate::model::object::Object;
 
 /// Most bytes of a file of objects that are read.
 pub(super) const MAX_BYTES: u64 = 256 << 20;
@@ -85,7 +87,14 @@ fn gather(value: Value, inherited: Option<&Inherited>, entry: &Entry, place: &st
                 map.entry("kind").or_insert_with(|| of.kind.clone().into());
                 map.entry("apiVersion").or_insert_with(|| of.api_version.clone().into());
             }
-            draft.objects.push(RawObject { value: Value::Object(map), seen: entry.at, place: place.to_owned() });
+            let value = Value::Object(map);
+            match Object::read(&value, entry.at.unwrap_or(Timestamp::UNIX_EPOCH)) {
+                Ok(object) => {
+                    draft.times.extend(clock::newest_in(&value));
+                    draft.objects.push(Timed { at: entry.at, what: object });
+                }
+                Err(why) => draft.trouble(place, format!("is no Kubernetes object: {why}")),
+            }
         }
         other => {
             let what = match other {

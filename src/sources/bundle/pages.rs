@@ -24,7 +24,10 @@ pub(super) fn take(folder: &Folder, entry: &Entry, draft: &mut Draft) {
             Ok(pod) => subject = pod,
             Err(0) => {}
             Err(several) => {
-                draft.trouble(&entry.file, format!("{several} pods are named {}: add the namespace, metrics-NAMESPACE_POD.txt", subject.name()));
+                draft.trouble(
+                    &entry.file,
+                    format!("{several} pods are named {}: add the namespace, metrics-NAMESPACE_POD.txt", subject.name()),
+                );
                 return;
             }
         }

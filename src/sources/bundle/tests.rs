@@ -12,7 +12,11 @@ use crate::world::Facts;
 
 fn case(id: &str) -> PathBuf {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/cases");
-    fs::read_dir(cases).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.file_name().unwrap().to_string_lossy().starts_with(id)).unwrap()
+    fs::read_dir(cases)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.file_name().unwrap().to_string_lossy().starts_with(id))
+        .unwrap()
 }
 
 fn ten() -> Timestamp {
@@ -103,8 +107,11 @@ fn nothing_of_the_clients_own_files_is_opened() {
 }
 
 fn facts_of_kubeconfig() -> Facts {
-    facts(&[("cluster.yaml", "apiVersion: v1\nkind: Config\nclusters: []\nusers: [{name: a, user: {token: hunter2}}]\n"), ("p.yaml", "null\n"),
-        ("durations.yaml", "- {stage: loading, seconds: [60]}\n")])
+    facts(&[
+        ("cluster.yaml", "apiVersion: v1\nkind: Config\nclusters: []\nusers: [{name: a, user: {token: hunter2}}]\n"),
+        ("p.yaml", "null\n"),
+        ("durations.yaml", "- {stage: loading, seconds: [60]}\n"),
+    ])
 }
 
 #[test]
@@ -188,7 +195,8 @@ fn answers_that_say_too_little_are_told() {
 
 #[test]
 fn the_newest_version_of_an_object_counts() {
-    let manifest = "- {file: new.yaml, kind: objects, at: '2026-11-12T09:59:00Z'}\n- {file: old.yaml, kind: objects, at: '2026-11-12T09:00:00Z'}\n";
+    let manifest =
+        "- {file: new.yaml, kind: objects, at: '2026-11-12T09:59:00Z'}\n- {file: old.yaml, kind: objects, at: '2026-11-12T09:00:00Z'}\n";
     let pod = |phase: &str| format!("{POD}status: {{phase: {phase}}}\n");
     let facts = facts(&[("manifest.yaml", manifest), ("new.yaml", &pod("Running")), ("old.yaml", &pod("Pending"))]);
     let crate::model::object::Body::Pod(last) = &facts.objects.last().unwrap().body else { panic!("no pod") };
@@ -229,14 +237,18 @@ fn nothing_at_all_is_an_error_that_says_what_is_missing() {
 
 #[test]
 fn pods_of_a_page_are_found_by_their_subject() {
-    let facts = facts(&[("manifest.yaml", "- {file: m.txt, kind: metrics, subject: engine/old, at: '2026-11-12T09:00:00Z'}\n"), ("m.txt", PAGE)]);
+    let facts =
+        facts(&[("manifest.yaml", "- {file: m.txt, kind: metrics, subject: engine/old, at: '2026-11-12T09:00:00Z'}\n"), ("m.txt", PAGE)]);
     assert_eq!(facts.pages[0].subject, Subject::engine("old"));
 }
 
 #[test]
 fn the_end_of_a_long_log_is_kept() {
     let long: String = (0..400_000).map(|n| format!("{n}\n")).collect();
-    let facts = facts(&[("log-s_a_vllm.txt", &long), ("log-s_b_vllm.txt", "a\rb\r\n\nc\n-----BEGIN PRIVATE KEY-----\nMIIhunter2\n-----END PRIVATE KEY-----\n")]);
+    let facts = facts(&[
+        ("log-s_a_vllm.txt", &long),
+        ("log-s_b_vllm.txt", "a\rb\r\n\nc\n-----BEGIN PRIVATE KEY-----\nMIIhunter2\n-----END PRIVATE KEY-----\n"),
+    ]);
     assert_eq!((facts.logs[0].lines.len(), facts.logs[0].lines[0].as_str()), (5_000, "395000"));
     assert_eq!(facts.logs[1].lines, ["a", "b", "c", "[redacted]"]);
 }

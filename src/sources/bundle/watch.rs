@@ -97,7 +97,8 @@ impl Fold {
         }
         let named = said.iter().find_map(|text| Some(kind_of_resource(text.strip_prefix("LIST ")?.split_whitespace().next()?)));
         let kind = seen.keys().next().map(|subject| subject.kind().to_owned()).or(named).unwrap_or_default();
-        let gone: Vec<Subject> = self.live.keys().filter(|subject| subject.kind() == kind && !seen.contains_key(*subject)).cloned().collect();
+        let gone: Vec<Subject> =
+            self.live.keys().filter(|subject| subject.kind() == kind && !seen.contains_key(*subject)).cloned().collect();
         for subject in gone {
             if let Some(object) = self.live.remove(&subject) {
                 note(draft, at, "DELETED", object);

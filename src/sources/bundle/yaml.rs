@@ -101,7 +101,9 @@ pub(super) fn read(document: &Document) -> Reading {
                 Some(cut::Salvage { value, lost }) => {
                     let mut troubles: Vec<_> = lost
                         .into_iter()
-                        .map(|line| (document.line.saturating_add(line).saturating_sub(1), "one item could not be read and is left out".to_owned()))
+                        .map(|line| {
+                            (document.line.saturating_add(line).saturating_sub(1), "one item could not be read and is left out".to_owned())
+                        })
                         .collect();
                     troubles.insert(0, (at, why));
                     Reading { value: Some(value), troubles }

@@ -192,3 +192,19 @@ fn a_peer_that_made_it_tells_how_long_the_others_need() {
     assert!(replica.eta_s.is_err());
     assert!(replica.slower_than_usual.as_ref().unwrap().contains("20 min"), "{:?}", replica.slower_than_usual);
 }
+
+#[test]
+fn two_workloads_of_a_role_are_summed_before_they_are_told_apart() {
+    let labels = json!({"app": "a", "llm-d.ai/model": "m"});
+    let set = |name: &str| {
+        json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name, "namespace": "s"},
+            "spec": {"replicas": 1, "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "vllm", "image": "vllm"}]}}}})
+    };
+    let kit = Kit::new().pod_with("a", |_| ()).loading_pod("b").owned("a", "StatefulSet", "old").owned("b", "StatefulSet", "new");
+    let kit = kit.relabelled("a", labels.clone()).relabelled("b", labels.clone());
+    let world = kit.object(set("old")).object(set("new")).build();
+    let role = &world.world.services.values().next().unwrap().roles[0];
+    assert_eq!(role.why, ["1 of 2 serves", "1 starting (about 8 min left)", "new: none of 1 serves"]);
+    assert_eq!(role.funnel.wanted_by, "spec.replicas");
+    assert_eq!(role.state, WorkloadState::Degraded);
+}
