@@ -46,6 +46,7 @@ impl World {
         let scaling = super::scaling::scaling(&objects);
         let claimed = Claimed::new(&claims);
         let engines = engine_reports(&objects, &claimed, &answers, &pages, &logs, now);
+        let prompts = super::prompts::sources(&pages);
         let mut pages = pages;
         for (subject, list) in &mut pages {
             // What an engine's older pages tell is in its report by now; of a router's the last two show what moves.
@@ -86,6 +87,7 @@ impl World {
             answers,
             pages,
             exporters,
+            prompts,
             gpu,
             logs,
             history,

@@ -15,6 +15,7 @@ pub mod groups;
 pub mod judge;
 pub mod levels;
 pub mod listing;
+pub mod prompts;
 pub mod proxy;
 pub mod owners;
 pub mod prometheus;
@@ -73,6 +74,8 @@ pub struct World {
     pub pages: BTreeMap<Subject, Vec<MetricPage>>,
     /// Pages of GPU exporters by node, oldest first.
     pub exporters: BTreeMap<Subject, Vec<MetricPage>>,
+    /// Where prompt tokens came from between the last two pages, by engine.
+    pub prompts: BTreeMap<Subject, prompts::PromptSources>,
     /// GPU occupancy: slots, cards, waiting pods.
     pub gpu: gpu::Gpus,
     /// Logs by pod.
