@@ -356,7 +356,7 @@ fn settle(
         .map(|condition| format!("{} False ({})", condition.kind, condition.reason))
         .collect();
     if standbys > 0 {
-        let besides = if blamed.is_empty() { String::new() } else { format!(", so {} is no fault", blamed.join(" and ")) };
+        let besides = if blamed.is_empty() { String::new() } else { format!(", so {} is its usual state and no fault", blamed.join(" with ")) };
         why.push(format!("a standby (follower) is never Ready by design{besides}"));
     }
     if own.len() < wanted {

@@ -71,7 +71,9 @@ impl RouterReading {
         let pods = if endpoints.len() == 1 { "1 pod".to_owned() } else { format!("{} pods", endpoints.len()) };
         let counted = if ranks == 1 { "1 endpoint".to_owned() } else { format!("{ranks} endpoints") };
         Some(match per_pod.iter().copied().collect::<Vec<_>>().as_slice() {
+            [] | [1] if endpoints.len() < 2 => format!("the router counts {counted}"),
             [] | [1] => format!("the router counts {counted}, one in each of {pods}"),
+            [n] if endpoints.len() == 1 => format!("the router counts {counted}: {n} data-parallel ranks of 1 pod, so 1 replica"),
             [n] => format!("the router counts {counted}: {n} data-parallel ranks in each of {pods}, so {pods} and not {ranks} replicas"),
             _ => format!("the router counts {counted}: data-parallel ranks of {pods}"),
         })

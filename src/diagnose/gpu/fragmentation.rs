@@ -81,8 +81,13 @@ fn ways_out(world: &World, subject: &Subject, waiting: &Waiting, largest: u32, m
         })
         .min();
     finding = match movable {
-        Some((held, pod, node)) => finding.remedy(format!(
+        Some((held, pod, node)) if held < waiting.needed => finding.remedy(format!(
             "move a smaller pod away: without {} ({held} GPUs) {} would have enough",
+            pod.name(),
+            node.name()
+        )),
+        Some((held, pod, node)) => finding.remedy(format!(
+            "no smaller pod stands in the way: to move {} ({held} GPUs) off {} would do, and needs {held} elsewhere",
             pod.name(),
             node.name()
         )),
@@ -125,7 +130,7 @@ mod tests {
     fn a_node_that_refuses_it_is_named_with_the_way_in(#[case] spec: serde_json::Value, #[case] word: &str) {
         let finding = kit().node("n3", 8, |node| node["spec"] = spec).waiting_pod("w", 4, |_| ()).build().only(Code::Fragmentation);
         assert!(finding.remedies.iter().any(|remedy| remedy.contains(word)), "{:?}", finding.remedies);
-        assert!(finding.remedies.iter().any(|remedy| remedy.contains("without a (6 GPUs)")), "{:?}", finding.remedies);
+        assert!(finding.remedies.iter().any(|remedy| remedy.contains("to move a (6 GPUs) off n1")), "{:?}", finding.remedies);
         assert!(finding.remedies.iter().any(|remedy| remedy.contains("tensor-parallel")), "{:?}", finding.remedies);
     }
 
