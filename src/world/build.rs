@@ -68,7 +68,7 @@ impl World {
         let mut durations = Durations::from_learnt(&facts.durations);
         expectations(&objects, &claims, &mut replicas, &mut durations, now);
         let mut workloads = count_workloads(&objects, &claimed, &replicas);
-        super::epp::correct(&objects, &pickers, &mut replicas, &mut workloads);
+        super::standby::correct(&objects, &pickers, &mut replicas, &mut workloads);
         let gpu = super::gpu::Gpus::read(&objects, &exporters, &replicas, &views, now);
         let services = count_services(claims, &replicas, &workloads);
         Self {

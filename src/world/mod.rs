@@ -24,6 +24,7 @@ pub mod scale_values;
 pub mod scaling;
 #[cfg(test)]
 mod tests;
+pub mod standby;
 pub mod views;
 
 use std::collections::BTreeMap;

@@ -11,7 +11,8 @@ use crate::engines::MetricPage;
 use crate::model::Subject;
 
 /// Names of the family, by how the page was exported.
-const FAMILIES: &[&str] = &["vllm:prompt_tokens_by_source_total", "ray_vllm:prompt_tokens_by_source_total", "ray_vllm_prompt_tokens_by_source_total"];
+const FAMILIES: &[&str] =
+    &["vllm:prompt_tokens_by_source_total", "ray_vllm:prompt_tokens_by_source_total", "ray_vllm_prompt_tokens_by_source_total"];
 /// Source of tokens that this engine computed.
 pub const LOCAL: &str = "local_compute";
 /// Source of tokens that another engine computed.

@@ -15,16 +15,15 @@ use crate::model::unknown::unknown;
 use crate::model::{Evidence, Fact, Known, Place, Subject};
 
 /// Queue of each endpoint that the router knows: name of the family, and of the label that names the endpoint.
-const PER_ENDPOINT: &[(&str, &str)] = &[
-    ("llm_d_epp_per_endpoint_queue_size", "model_server_endpoint"),
-    ("inference_pool_per_pod_queue_size", "model_server_pod"),
-];
+const PER_ENDPOINT: &[(&str, &str)] =
+    &[("llm_d_epp_per_endpoint_queue_size", "model_server_endpoint"), ("inference_pool_per_pod_queue_size", "model_server_pod")];
 
 /// Number of endpoints with fresh metrics.
 const READY: &[&str] = &["llm_d_epp_ready_endpoints", "inference_pool_ready_pods"];
 
 /// Prefixes of the families that this module and its rules read.
-pub const ROUTER_PREFIXES: &[&str] = &["llm_d_epp_", "llm_d_inference_scheduler_", "inference_pool_", "inference_extension_", "inference_objective_", "inference_model_"];
+pub const ROUTER_PREFIXES: &[&str] =
+    &["llm_d_epp_", "llm_d_inference_scheduler_", "inference_pool_", "inference_extension_", "inference_objective_", "inference_model_"];
 
 /// What one pool's router says.
 #[derive(Debug, Clone, PartialEq)]

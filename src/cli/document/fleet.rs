@@ -67,5 +67,10 @@ fn gpus(world: &World, entry: &mut Entry) {
     entry.count("gpu-unhealthy", &gpu.total(|node| Ok(node.unhealthy())), source, world.now);
     entry.count("gpu-requested", &gpu.total(NodeGpus::requested), source, world.now);
     entry.count("gpu-free", &gpu.total(NodeGpus::free), source, world.now);
-    entry.count("gpu-physical", &gpu.total(|node| node.physical.as_ref().map(|(cards, _)| *cards).map_err(Clone::clone)), source, world.now);
+    entry.count(
+        "gpu-physical",
+        &gpu.total(|node| node.physical.as_ref().map(|(cards, _)| *cards).map_err(Clone::clone)),
+        source,
+        world.now,
+    );
 }

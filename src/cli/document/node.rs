@@ -50,11 +50,16 @@ fn pods(world: &World, subjects: &mut Subjects) {
         let Some((_, any)) = world.gpu.devices_of(node).next() else { continue };
         for pod in &gpus.pods {
             match world.gpu.util_of(pod) {
-                Some(util) => subjects.at(pod).measure("gpu-util", util.map(|util| Fact::new(util, "mean over the cards that it holds alone", any.at))),
-                None => subjects.at(pod).values.lack("gpu-util", match &any.held_by {
-                    Err(why) => why.why(),
-                    Ok(_) => "the exporter names it on no device",
-                }),
+                Some(util) => subjects
+                    .at(pod)
+                    .measure("gpu-util", util.map(|util| Fact::new(util, "mean over the cards that it holds alone", any.at))),
+                None => subjects.at(pod).values.lack(
+                    "gpu-util",
+                    match &any.held_by {
+                        Err(why) => why.why(),
+                        Ok(_) => "the exporter names it on no device",
+                    },
+                ),
             }
         }
     }

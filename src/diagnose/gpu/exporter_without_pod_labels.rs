@@ -14,15 +14,15 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
             continue;
         }
         // Devices of a node on which no pod runs have no pod to name.
-        let users: Vec<&Subject> = node
-            .pods
-            .iter()
-            .filter(|pod| {
-                world.objects.pod(pod).is_some_and(|(_, body)| {
-                    body.containers.iter().any(|status| matches!(status.state, ContainerState::Running { .. }))
+        let users: Vec<&Subject> =
+            node.pods
+                .iter()
+                .filter(|pod| {
+                    world.objects.pod(pod).is_some_and(|(_, body)| {
+                        body.containers.iter().any(|status| matches!(status.state, ContainerState::Running { .. }))
+                    })
                 })
-            })
-            .collect();
+                .collect();
         let Some(pod) = users.first() else { continue };
         out.push(
             Finding::new(
@@ -34,7 +34,12 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
                     counted(devices.len(), "device"),
                     counted(users.len(), "pod")
                 ),
-                Evidence::new(subject, Place::Metric("DCGM_FI_DEV_FB_USED".into()), "labels pod, namespace, container empty", Some(first.at)),
+                Evidence::new(
+                    subject,
+                    Place::Metric("DCGM_FI_DEV_FB_USED".into()),
+                    "labels pod, namespace, container empty",
+                    Some(first.at),
+                ),
             )
             .proof(Evidence::field(pod, "spec.containers[].resources.requests", "requests GPUs"))
             .remedy("run the exporter with --kubernetes (DCGM_EXPORTER_KUBERNETES=true) and mount the kubelet's pod-resources socket")

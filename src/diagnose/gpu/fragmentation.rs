@@ -18,10 +18,8 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
 
 fn finding(world: &World, subject: &Subject, waiting: &Waiting, free: u32, largest: u32) -> Finding {
     let with_free = || waiting.nodes.iter().filter(|offer| offer.free.as_ref().is_ok_and(|free| *free > 0));
-    let blocks: Vec<String> = with_free()
-        .filter(|offer| offer.refused.is_none())
-        .map(|offer| format!("{} {}", offer.node.name(), free_of(offer)))
-        .collect();
+    let blocks: Vec<String> =
+        with_free().filter(|offer| offer.refused.is_none()).map(|offer| format!("{} {}", offer.node.name(), free_of(offer))).collect();
     let refused: Vec<String> = with_free()
         .filter_map(|offer| Some(format!("{} ({} free) {}", offer.node.name(), free_of(offer), offer.refused.as_ref()?.words())))
         .collect();
@@ -37,7 +35,8 @@ fn finding(world: &World, subject: &Subject, waiting: &Waiting, free: u32, large
         let scheduled = pod.condition("PodScheduled")?;
         Some(Evidence::new(subject, Place::Condition("PodScheduled".into()), scheduled.shown(), scheduled.since).of_uid(&object.meta.uid))
     });
-    let needs = Evidence::field(subject, &format!("spec.containers[].resources.requests[{}]", waiting.resource), waiting.needed.to_string());
+    let needs =
+        Evidence::field(subject, &format!("spec.containers[].resources.requests[{}]", waiting.resource), waiting.needed.to_string());
     let mut finding = Finding::new(Code::Fragmentation, subject, words, condition.unwrap_or_else(|| needs.clone())).proof(needs);
     for offer in with_free().take(20) {
         let path = format!("status.allocatable[{}]", waiting.resource);
@@ -61,11 +60,21 @@ fn ways_out(world: &World, subject: &Subject, waiting: &Waiting, largest: u32, m
     for offer in waiting.nodes.iter().filter(fits) {
         match &offer.refused {
             Some(Refusal::Taint(taint)) => {
-                finding = finding.remedy(format!("let it tolerate {taint}, if it may run on {} ({} free there)", offer.node.name(), free_of(offer)));
+                finding = finding.remedy(format!(
+                    "let it tolerate {taint}, if it may run on {} ({} free there)",
+                    offer.node.name(),
+                    free_of(offer)
+                ));
             }
-            Some(Refusal::Cordoned) => finding = finding.remedy(format!("uncordon {} ({} free), if its maintenance is over", offer.node.name(), free_of(offer))),
+            Some(Refusal::Cordoned) => {
+                finding = finding.remedy(format!("uncordon {} ({} free), if its maintenance is over", offer.node.name(), free_of(offer)))
+            }
             Some(Refusal::Selector(what)) => {
-                finding = finding.remedy(format!("widen its node selector or affinity ({what}) to {} ({} free)", offer.node.name(), free_of(offer)));
+                finding = finding.remedy(format!(
+                    "widen its node selector or affinity ({what}) to {} ({} free)",
+                    offer.node.name(),
+                    free_of(offer)
+                ));
             }
             Some(Refusal::NotReady) | None => {}
         }
@@ -81,11 +90,9 @@ fn ways_out(world: &World, subject: &Subject, waiting: &Waiting, largest: u32, m
         })
         .min();
     finding = match movable {
-        Some((held, pod, node)) if held < waiting.needed => finding.remedy(format!(
-            "move a smaller pod away: without {} ({held} GPUs) {} would have enough",
-            pod.name(),
-            node.name()
-        )),
+        Some((held, pod, node)) if held < waiting.needed => {
+            finding.remedy(format!("move a smaller pod away: without {} ({held} GPUs) {} would have enough", pod.name(), node.name()))
+        }
         Some((held, pod, node)) => finding.remedy(format!(
             "no smaller pod stands in the way: to move {} ({held} GPUs) off {} would do, and needs {held} elsewhere",
             pod.name(),
@@ -95,7 +102,10 @@ fn ways_out(world: &World, subject: &Subject, waiting: &Waiting, largest: u32, m
     };
     if largest > 0 {
         let resource = if largest == 1 { "GPU".to_owned() } else { "GPUs".to_owned() };
-        finding = finding.remedy(format!("run {} with a smaller tensor-parallel size: {largest} {resource} fit now, if the model fits into their memory", subject.name()));
+        finding = finding.remedy(format!(
+            "run {} with a smaller tensor-parallel size: {largest} {resource} fit now, if the model fits into their memory",
+            subject.name()
+        ));
     }
     finding
 }
@@ -108,11 +118,7 @@ mod tests {
     use serde_json::json;
 
     fn kit() -> Kit {
-        Kit::new()
-            .node("n1", 8, |_| ())
-            .node("n2", 8, |_| ())
-            .gpu_pod("a", "n1", 6, |_| ())
-            .gpu_pod("b", "n2", 6, |_| ())
+        Kit::new().node("n1", 8, |_| ()).node("n2", 8, |_| ()).gpu_pod("a", "n1", 6, |_| ()).gpu_pod("b", "n2", 6, |_| ())
     }
 
     #[rstest]

@@ -36,8 +36,14 @@ mod tests {
     #[case::is_busy(1.0, 0.0, 1, false)]
     #[case::holds_none(0.0, 0.0, 0, false)]
     fn by_counters_since_the_start(#[case] running: f64, #[case] tokens: f64, #[case] gpus: u32, #[case] fires: bool) {
-        let page = vllm_page(running, 0.0, tokens).replace("prompt_tokens_total{engine=\"0\",model_name=\"m\"} 100", "prompt_tokens_total{engine=\"0\",model_name=\"m\"} 0");
-        let world = Kit::new().node("n1", 8, |_| ()).gpu_pod("a", "n1", gpus, |_| ()).page("a", 0, &page).answer("a", "/health", Ok((200, ""))).build();
+        let page = vllm_page(running, 0.0, tokens)
+            .replace("prompt_tokens_total{engine=\"0\",model_name=\"m\"} 100", "prompt_tokens_total{engine=\"0\",model_name=\"m\"} 0");
+        let world = Kit::new()
+            .node("n1", 8, |_| ())
+            .gpu_pod("a", "n1", gpus, |_| ())
+            .page("a", 0, &page)
+            .answer("a", "/health", Ok((200, "")))
+            .build();
         assert_eq!(!world.none(Code::IdleGpuHolder), fires, "{:?} {:?}", world.findings, world.world.replicas);
     }
 

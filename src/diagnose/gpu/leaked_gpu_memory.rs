@@ -46,7 +46,13 @@ fn leaked(world: &World, node: &NodeGpus, device: &Device, used: usize) -> Optio
     let by_holder = match &device.held_by {
         Ok(holders) => !holders.iter().any(holds),
         Err(_) => {
-            let running: u32 = node.pods.iter().filter(|pod| holds(pod)).filter_map(|pod| world.objects.pod(pod)).map(|(_, body)| body.spec.gpus()).fold(0, u32::saturating_add);
+            let running: u32 = node
+                .pods
+                .iter()
+                .filter(|pod| holds(pod))
+                .filter_map(|pod| world.objects.pod(pod))
+                .map(|(_, body)| body.spec.gpus())
+                .fold(0, u32::saturating_add);
             let named = lines.iter().any(|(_, line)| line.value.contains(&device.uuid)) && lines.len() > 1;
             running == 0 || (named && used > running as usize)
         }
@@ -87,11 +93,12 @@ fn lines(world: &World, node: &NodeGpus, device: &Device) -> Lines {
             }
         }
         // Lines of a pod that names another card are not about this one.
-        let other = named.is_none() && world.gpu.devices.values().any(|other| {
-            other.uuid != device.uuid
-                && !other.uuid.is_empty()
-                && world.logs.get(pod).into_iter().flatten().flat_map(|log| &log.lines).any(|line| line.contains(other.uuid.as_str()))
-        });
+        let other = named.is_none()
+            && world.gpu.devices.values().any(|other| {
+                other.uuid != device.uuid
+                    && !other.uuid.is_empty()
+                    && world.logs.get(pod).into_iter().flatten().flat_map(|log| &log.lines).any(|line| line.contains(other.uuid.as_str()))
+            });
         if !other {
             out.extend(named.into_iter().chain(short).map(|line| (pod.clone(), line)));
         }
@@ -110,7 +117,9 @@ fn finding(world: &World, node: &NodeGpus, subject: &Subject, device: &Device, l
     if !stuck.is_empty() {
         let names: Vec<String> = stuck
             .iter()
-            .map(|pod| world.replicas.get(*pod).map_or_else(|| pod.name().to_owned(), |replica| format!("{} ({})", pod.name(), replica.state)))
+            .map(|pod| {
+                world.replicas.get(*pod).map_or_else(|| pod.name().to_owned(), |replica| format!("{} ({})", pod.name(), replica.state))
+            })
             .collect();
         words = format!("{words}; pods that want it: {}", names.join(", "));
     }
@@ -119,7 +128,8 @@ fn finding(world: &World, node: &NodeGpus, subject: &Subject, device: &Device, l
     }
     let place = Place::Metric("DCGM_FI_DEV_FB_USED".into());
     let value = format!("{} MiB, {}", number(used), device.uuid);
-    let mut finding = Finding::new(Code::LeakedGpuMemory, subject, words, Evidence::new(subject, place, value, Some(device.at))).also(&device.node);
+    let mut finding =
+        Finding::new(Code::LeakedGpuMemory, subject, words, Evidence::new(subject, place, value, Some(device.at))).also(&device.node);
     for pod in stuck {
         finding = finding.also(pod);
         if let Some((object, body)) = world.objects.pod(pod)

@@ -35,7 +35,11 @@ fn offers_none(subject: &Subject, node: &NodeGpus) -> Option<Finding> {
     };
     let words = match has {
         0 => format!("{} offers no GPU: its device plugin is gone, or all its devices are unhealthy", subject.name()),
-        n => format!("{} has {} and offers none: its device plugin is down, or all are unhealthy", subject.name(), counted(n as usize, "GPU")),
+        n => format!(
+            "{} has {} and offers none: its device plugin is down, or all are unhealthy",
+            subject.name(),
+            counted(n as usize, "GPU")
+        ),
     };
     Some(Finding::new(Code::NodeRejectsAllGpuPods, subject, words, proof).proof(Evidence::field(subject, "status.allocatable", "0")))
 }
@@ -75,7 +79,12 @@ fn fails_each(world: &World, subject: &Subject) -> Option<Finding> {
 /// Adds what is seen of the device plugin on the node, and what to do.
 fn plugin(world: &World, subject: &Subject, finding: Finding) -> Finding {
     let pod = world.objects.pods().find(|(_, pod)| {
-        pod.node == subject.name() && pod.spec.containers.iter().any(|container| container.image.contains("device-plugin") || container.name.contains("device-plugin"))
+        pod.node == subject.name()
+            && pod
+                .spec
+                .containers
+                .iter()
+                .any(|container| container.image.contains("device-plugin") || container.name.contains("device-plugin"))
     });
     let finding = match pod {
         Some((object, body)) => finding.also(&object.subject()).proof(crate::diagnose::support::ready_proof(object, body)),

@@ -28,8 +28,11 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
                 (lacking, words, Evidence::field(subject, "status.capacity", capacity.to_string()))
             }
         };
-        let mut finding = Finding::new(Code::GpuUnhealthy, subject, words, proof)
-            .proof(Evidence::field(subject, "status.allocatable", format!("{allocatable} ({lacking} fewer than there should be)")));
+        let mut finding = Finding::new(Code::GpuUnhealthy, subject, words, proof).proof(Evidence::field(
+            subject,
+            "status.allocatable",
+            format!("{allocatable} ({lacking} fewer than there should be)"),
+        ));
         if let Ok(requested) = node.requested() {
             let free = node.free().unwrap_or(0);
             finding = finding.proof(Evidence::field(subject, "requests of its pods", format!("{requested} requested, {free} free")));
@@ -40,7 +43,12 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
         for (device, seen) in world.gpu.devices_of(subject) {
             if let Some(xid) = seen.xid.filter(|xid| *xid != 0.0) {
                 let place = Place::Metric("DCGM_FI_DEV_XID_ERRORS".into());
-                finding = finding.also(device).proof(Evidence::new(device, place, format!("XID {} on {}", number(xid), seen.uuid), Some(seen.at)));
+                finding = finding.also(device).proof(Evidence::new(
+                    device,
+                    place,
+                    format!("XID {} on {}", number(xid), seen.uuid),
+                    Some(seen.at),
+                ));
             }
         }
         out.push(

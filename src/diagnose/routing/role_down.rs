@@ -34,7 +34,8 @@ fn ready(world: &World, role: &Role) -> usize {
 
 /// Whether it is known of each replica whether it is Ready, and whether any were left unread.
 fn known(world: &World, role: &Role) -> bool {
-    role.funnel.existing.is_ok() && role.replicas.iter().all(|replica| world.replicas.get(replica).is_some_and(|replica| replica.pod_ready.is_ok()))
+    role.funnel.existing.is_ok()
+        && role.replicas.iter().all(|replica| world.replicas.get(replica).is_some_and(|replica| replica.pod_ready.is_ok()))
 }
 
 fn finding(world: &World, service: &ModelService, role: &Role, split: &[&Role]) -> Option<Finding> {
@@ -54,9 +55,12 @@ fn finding(world: &World, service: &ModelService, role: &Role, split: &[&Role]) 
         }
     }
     let mut summary = format!("no {} replica of {} is ready (ready: {})", role.kind, service.claim.id.name, counts.join(", "));
-    if let Some(doing) = role.replicas.iter().filter_map(|replica| world.replicas.get(replica)).find_map(|replica| {
-        Some(format!("{} is {}: {}", replica.subject.name(), replica.state, replica.why.first()?))
-    }) {
+    if let Some(doing) = role
+        .replicas
+        .iter()
+        .filter_map(|replica| world.replicas.get(replica))
+        .find_map(|replica| Some(format!("{} is {}: {}", replica.subject.name(), replica.state, replica.why.first()?)))
+    {
         summary = format!("{summary}; {doing}");
     }
     let (still, shown) = still_works(world, service, role, split);
@@ -75,11 +79,8 @@ fn finding(world: &World, service: &ModelService, role: &Role, split: &[&Role]) 
 
 /// The object above the workloads of all roles, else the one by which the model was found.
 fn owner(world: &World, service: &ModelService, split: &[&Role]) -> Subject {
-    let chains: Vec<BTreeSet<Subject>> = split
-        .iter()
-        .flat_map(|role| &role.workloads)
-        .map(|workload| world.objects.owner_chain(workload).into_iter().collect())
-        .collect();
+    let chains: Vec<BTreeSet<Subject>> =
+        split.iter().flat_map(|role| &role.workloads).map(|workload| world.objects.owner_chain(workload).into_iter().collect()).collect();
     let common = chains.first().and_then(|first| {
         let first_chain = split.iter().flat_map(|role| &role.workloads).next().map(|workload| world.objects.owner_chain(workload))?;
         first_chain.into_iter().rfind(|owner| first.contains(owner) && chains.iter().all(|chain| chain.contains(owner)))
@@ -98,7 +99,9 @@ fn still_works(world: &World, service: &ModelService, role: &Role, split: &[&Rol
             proofs.push(Evidence::new(&reading.pod, Place::Metric(family.into()), format!("{value} since {before}"), Some(reading.at)));
         };
         if let Some(alone) = grown(earlier.decode_only, flow.decode_only).filter(|n| *n > 0.0) {
-            let both = grown(earlier.prefill_decode, flow.prefill_decode).map(|n| format!(", {} by prefill and decode", number(n))).unwrap_or_default();
+            let both = grown(earlier.prefill_decode, flow.prefill_decode)
+                .map(|n| format!(", {} by prefill and decode", number(n)))
+                .unwrap_or_default();
             words.push(format!("the router sent {} by decode alone{both}", counted_requests(alone)));
             proof("llm_d_epp_disagg_decision_total", format!("decode +{}{both}", number(alone)));
         }
@@ -125,7 +128,9 @@ fn still_works(world: &World, service: &ModelService, role: &Role, split: &[&Rol
         words.push(format!("decode computed {} prompt tokens itself and was handed {}", number(local), number(handed)));
     }
     let head = match (&role.kind, words.is_empty(), any && local > 0.0) {
-        (RoleKind::Prefill, true, _) => "whether decode takes prompts by itself is not known: no two pages of the router or of decode engines show it",
+        (RoleKind::Prefill, true, _) => {
+            "whether decode takes prompts by itself is not known: no two pages of the router or of decode engines show it"
+        }
         (RoleKind::Prefill, false, true) => "requests are still answered, slower: decode does the prefill as well",
         (RoleKind::Prefill, false, false) => "what is seen of requests",
         (RoleKind::Decode, _, _) => "no request is answered: only decode makes tokens",
@@ -188,13 +193,21 @@ mod tests {
     #[test]
     fn what_still_works_is_known_by_counters() {
         let epp = |alone: u32, seen: u32| {
-            epp_page("p", &["d-1-rank-0"], 1, &format!(
-                "llm_d_epp_disagg_decision_total{{decision_type=\"decode-only\"}} {alone}\nllm_d_epp_disagg_decision_total{{decision_type=\"prefill-decode\"}} 7\n\
-                 llm_d_epp_request_total{{model_name=\"m\"}} {seen}\nllm_d_epp_request_error_total{{model_name=\"m\"}} 0\n"))
+            epp_page(
+                "p",
+                &["d-1-rank-0"],
+                1,
+                &format!(
+                    "llm_d_epp_disagg_decision_total{{decision_type=\"decode-only\"}} {alone}\nllm_d_epp_disagg_decision_total{{decision_type=\"prefill-decode\"}} 7\n\
+                 llm_d_epp_request_total{{model_name=\"m\"}} {seen}\nllm_d_epp_request_error_total{{model_name=\"m\"}} 0\n"
+                ),
+            )
         };
         let engine = |local: u32| {
-            format!("vllm:num_requests_running{{engine=\"0\"}} 1\nvllm:prompt_tokens_by_source_total{{engine=\"0\",source=\"local_compute\"}} {local}\n\
-                 vllm:prompt_tokens_by_source_total{{engine=\"0\",source=\"external_kv_transfer\"}} 900\n")
+            format!(
+                "vllm:num_requests_running{{engine=\"0\"}} 1\nvllm:prompt_tokens_by_source_total{{engine=\"0\",source=\"local_compute\"}} {local}\n\
+                 vllm:prompt_tokens_by_source_total{{engine=\"0\",source=\"external_kv_transfer\"}} 900\n"
+            )
         };
         let finding = kit(false, true)
             .page("epp-1", -60, &epp(10, 20))
@@ -203,7 +216,12 @@ mod tests {
             .page("d-1", 0, &engine(5000))
             .build()
             .only(Code::RoleDown);
-        for words in ["still answered", "42 requests by decode alone", "0 of 42 requests failed", "computed 4000 prompt tokens itself and was handed 0"] {
+        for words in [
+            "still answered",
+            "42 requests by decode alone",
+            "0 of 42 requests failed",
+            "computed 4000 prompt tokens itself and was handed 0",
+        ] {
             assert!(finding.summary.contains(words), "{words}: {}", finding.summary);
         }
     }

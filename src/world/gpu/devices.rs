@@ -74,14 +74,19 @@ pub fn is_exporter_page(page: &MetricPage) -> bool {
 
 /// The pod that a line names. Through Prometheus the exporter's own pod stands in `pod`, and the workload's in `exported_pod`.
 pub fn pod_of(sample: &Sample<'_>) -> Option<Subject> {
-    [("exported_pod", "exported_namespace"), ("pod", "namespace"), ("pod_name", "pod_namespace")].into_iter().find_map(|(pod, namespace)| {
-        let pod = sample.label(pod).filter(|pod| !pod.is_empty())?;
-        Some(Subject::pod(&text::clean_name(sample.label(namespace).unwrap_or_default()), &text::clean_name(pod)))
-    })
+    [("exported_pod", "exported_namespace"), ("pod", "namespace"), ("pod_name", "pod_namespace")].into_iter().find_map(
+        |(pod, namespace)| {
+            let pod = sample.label(pod).filter(|pod| !pod.is_empty())?;
+            Some(Subject::pod(&text::clean_name(sample.label(namespace).unwrap_or_default()), &text::clean_name(pod)))
+        },
+    )
 }
 
+/// Index of a card, and of the MIG instance on it.
+type Key = (u32, Option<u32>);
+
 /// Index and MIG instance of a line.
-fn key(sample: &Sample<'_>) -> Option<(u32, Option<u32>)> {
+fn key(sample: &Sample<'_>) -> Option<Key> {
     let index = sample.label("gpu").or_else(|| sample.label("device")?.strip_prefix("nvidia"))?.parse().ok()?;
     Some((index, sample.label("GPU_I_ID").and_then(|id| id.parse().ok())))
 }
@@ -92,7 +97,7 @@ fn sane(sample: &Sample<'_>) -> Option<f64> {
 }
 
 /// Lines of one family for one device: values by pod.
-type Lines = BTreeMap<(u32, Option<u32>), Vec<(Option<Subject>, Option<f64>)>>;
+type Lines = BTreeMap<Key, Vec<(Option<Subject>, Option<f64>)>>;
 
 fn lines(page: &MetricPage, family: &str) -> Lines {
     let mut out = Lines::new();
@@ -115,7 +120,7 @@ fn of_device(lines: Option<&Vec<(Option<Subject>, Option<f64>)>>) -> Option<f64>
 pub fn read(objects: &Catalogue, node: &Subject, page: &MetricPage) -> BTreeMap<Subject, Device> {
     let families = [UTIL, SM_ACTIVE, GR_ACTIVE, FB_USED, FB_FREE, FB_RESERVED, XID];
     let by_family: BTreeMap<&str, Lines> = families.into_iter().map(|family| (family, lines(page, family))).collect();
-    let mut about: BTreeMap<(u32, Option<u32>), (String, String, Option<String>, BTreeSet<Subject>)> = BTreeMap::new();
+    let mut about: BTreeMap<Key, (String, String, Option<String>, BTreeSet<Subject>)> = BTreeMap::new();
     let mut labelled = false;
     for sample in families.iter().flat_map(|family| page.page.family(family)) {
         let Some(key) = key(&sample) else { continue };

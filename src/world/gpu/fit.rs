@@ -134,7 +134,10 @@ fn fit(objects: &Catalogue, spec: &PodSpec, nodes: &BTreeMap<Subject, NodeGpus>,
     Some(Waiting {
         needed,
         resource: resource.clone(),
-        usable: allowed.as_ref().map(|free| free.iter().filter(|free| *free >= most).copied().fold(0, u32::saturating_add)).map_err(Clone::clone),
+        usable: allowed
+            .as_ref()
+            .map(|free| free.iter().filter(|free| *free >= most).copied().fold(0, u32::saturating_add))
+            .map_err(Clone::clone),
         largest_block: allowed.map(|free| free.into_iter().max().unwrap_or(0)),
         nodes: offers,
     })
@@ -175,7 +178,11 @@ pub fn refusal(spec: &PodSpec, object: &Object, node: &Node) -> Option<Refusal> 
 
 /// `key=value:effect`, as kubectl writes taints.
 pub fn shown(taint: &Taint) -> String {
-    if taint.value.is_empty() { format!("{}:{}", taint.key, taint.effect) } else { format!("{}={}:{}", taint.key, taint.value, taint.effect) }
+    if taint.value.is_empty() {
+        format!("{}:{}", taint.key, taint.effect)
+    } else {
+        format!("{}={}:{}", taint.key, taint.value, taint.effect)
+    }
 }
 
 /// Whether a toleration covers a taint, as the API documents it.

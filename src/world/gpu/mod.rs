@@ -92,13 +92,17 @@ impl Gpus {
 
     /// Compute use of the devices of one pod, 0..1: known only where each of them is its alone.
     pub fn util_of(&self, pod: &Subject) -> Option<Known<f64>> {
-        let own: Vec<&Device> = self.devices.values().filter(|device| device.held_by.as_ref().is_ok_and(|pods| pods.contains(pod))).collect();
+        let own: Vec<&Device> =
+            self.devices.values().filter(|device| device.held_by.as_ref().is_ok_and(|pods| pods.contains(pod))).collect();
         if own.is_empty() {
             return None;
         }
         if let Some(shared) = own.iter().find(|device| device.mirrored()) {
             let count = shared.held_by.as_ref().map_or(0, Vec::len);
-            return Some(Err(Unknown::because(format!("{count} pods share the card {}, and its value is mirrored to each of them", shared.uuid))));
+            return Some(Err(Unknown::because(format!(
+                "{count} pods share the card {}, and its value is mirrored to each of them",
+                shared.uuid
+            ))));
         }
         let known: Known<Vec<f64>> = own
             .iter()
@@ -147,9 +151,8 @@ fn idle(objects: &Catalogue, replicas: &BTreeMap<Subject, Replica>, now: Timesta
         if time::seconds_between(since, load.at) < IDLE_S || time::seconds_between(load.at, now) > IDLE_S {
             continue;
         }
-        let proof = |fact: &Fact<f64>, value: &str| {
-            Evidence::new(subject, Place::Metric(fact.source.clone()), value.to_owned(), Some(fact.at))
-        };
+        let proof =
+            |fact: &Fact<f64>, value: &str| Evidence::new(subject, Place::Metric(fact.source.clone()), value.to_owned(), Some(fact.at));
         out.insert(
             subject.clone(),
             Idle {

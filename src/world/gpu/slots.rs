@@ -113,7 +113,10 @@ impl NodeGpus {
         match &self.sharing {
             Some((Sharing::TimeSlicing { per_card }, _)) => {
                 let of = cards.map(|cards| format!(": {} x {per_card}", plural(cards, "card"))).unwrap_or_default();
-                out.push(format!("time slicing{of}, {}; pods on one card share its memory without a bound", plural(self.allocatable(), "slot")));
+                out.push(format!(
+                    "time slicing{of}, {}; pods on one card share its memory without a bound",
+                    plural(self.allocatable(), "slot")
+                ));
             }
             Some((Sharing::Mps { per_card }, _)) => out.push(format!("cards are shared (MPS), {per_card} slots each")),
             Some((Sharing::Mig, _)) => out.push(format!("cards are cut by MIG into {}", plural(self.allocatable(), "slice"))),
@@ -123,7 +126,10 @@ impl NodeGpus {
             out.push(format!("{} not healthy: {} of {} allocatable", plural(self.unhealthy(), "GPU"), self.allocatable(), self.capacity()));
         }
         if !self.by_claim.is_empty() {
-            out.push(format!("{} on it hold devices by resource claims (DRA), which are not counted", plural(self.by_claim.len() as u32, "pod")));
+            out.push(format!(
+                "{} on it hold devices by resource claims (DRA), which are not counted",
+                plural(self.by_claim.len() as u32, "pod")
+            ));
         }
         out
     }
@@ -137,7 +143,9 @@ pub fn nodes(objects: &Catalogue, devices: &BTreeMap<Subject, Device>, pods_hidd
     }
     let mut nodes: BTreeMap<Subject, NodeGpus> = objects
         .nodes()
-        .filter(|(object, node)| node.capacity.keys().any(|name| is_gpu_resource(name)) || label_count(object, "nvidia.com/gpu.count").is_some())
+        .filter(|(object, node)| {
+            node.capacity.keys().any(|name| is_gpu_resource(name)) || label_count(object, "nvidia.com/gpu.count").is_some()
+        })
         .map(|(object, node)| {
             let subject = object.subject();
             let seen = cards.get(&subject).map(BTreeSet::len);
@@ -175,7 +183,9 @@ fn node_gpus(object: &Object, node: &Node, seen: Option<usize>, pods_hidden: Opt
     for (name, count) in node.allocatable.iter().filter(|(name, _)| is_gpu_resource(name)) {
         resources.entry(name.clone()).or_default().allocatable = *count;
     }
-    let label = |key: &str| object.meta.label(key).map(|value| Evidence::field(&subject, &format!("metadata.labels[{key}]"), value).of_uid(&object.meta.uid));
+    let label = |key: &str| {
+        object.meta.label(key).map(|value| Evidence::field(&subject, &format!("metadata.labels[{key}]"), value).of_uid(&object.meta.uid))
+    };
     let count = label_count(object, "nvidia.com/gpu.count");
     let replicas = label_count(object, "nvidia.com/gpu.replicas").filter(|n| *n > 1);
     let mig_single = object.meta.label("nvidia.com/gpu.product").is_some_and(|product| product.contains("-MIG-"));
@@ -188,10 +198,13 @@ fn node_gpus(object: &Object, node: &Node, seen: Option<usize>, pods_hidden: Opt
             let cut = if strategy == "mps" { Sharing::Mps { per_card } } else { Sharing::TimeSlicing { per_card } };
             label("nvidia.com/gpu.replicas").map(|proof| (cut, proof))
         }
-        (None, true) => label("nvidia.com/gpu.product").or_else(|| label("nvidia.com/mig.strategy")).or_else(|| {
-            let name = resources.keys().find(|name| name.starts_with("nvidia.com/mig-"))?;
-            Some(Evidence::field(&subject, &format!("status.capacity[{name}]"), "there"))
-        }).map(|proof| (Sharing::Mig, proof)),
+        (None, true) => label("nvidia.com/gpu.product")
+            .or_else(|| label("nvidia.com/mig.strategy"))
+            .or_else(|| {
+                let name = resources.keys().find(|name| name.starts_with("nvidia.com/mig-"))?;
+                Some(Evidence::field(&subject, &format!("status.capacity[{name}]"), "there"))
+            })
+            .map(|proof| (Sharing::Mig, proof)),
         (None, false) => None,
     };
     let whole = resources.values().map(|slots| slots.capacity).fold(0, u32::saturating_add);
@@ -204,8 +217,7 @@ fn node_gpus(object: &Object, node: &Node, seen: Option<usize>, pods_hidden: Opt
         }
         _ => Err(Unknown::because("its cards are cut into slots, and nothing tells how many cards there are")),
     };
-    let promised = count
-        .filter(|_| !mig)
-        .and_then(|count| Some((count.saturating_mul(replicas.unwrap_or(1)), label("nvidia.com/gpu.count")?)));
+    let promised =
+        count.filter(|_| !mig).and_then(|count| Some((count.saturating_mul(replicas.unwrap_or(1)), label("nvidia.com/gpu.count")?)));
     NodeGpus { resources, physical, sharing, promised, pods: Vec::new(), pods_hidden: pods_hidden.cloned(), by_claim: Vec::new() }
 }

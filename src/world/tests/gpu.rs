@@ -18,7 +18,13 @@ fn now() -> Timestamp {
 }
 
 fn page(node: &str, text: &str) -> MetricPage {
-    MetricPage { subject: Subject::node(node), port: None, path: "/metrics".into(), at: now(), page: Arc::new(read(text.as_bytes(), &Filter::All)) }
+    MetricPage {
+        subject: Subject::node(node),
+        port: None,
+        path: "/metrics".into(),
+        at: now(),
+        page: Arc::new(read(text.as_bytes(), &Filter::All)),
+    }
 }
 
 fn catalogue(objects: &[Value]) -> Catalogue {

@@ -37,7 +37,13 @@ fn reading(pages: &[(&str, &str)], more: &[Value]) -> router::RouterReading {
         .iter()
         .map(|(pod, text)| {
             let subject = Subject::pod("s", pod);
-            let page = MetricPage { subject: subject.clone(), port: None, path: "/metrics".into(), at: now(), page: Arc::new(read(text.as_bytes(), &Filter::All)) };
+            let page = MetricPage {
+                subject: subject.clone(),
+                port: None,
+                path: "/metrics".into(),
+                at: now(),
+                page: Arc::new(read(text.as_bytes(), &Filter::All)),
+            };
             (subject, vec![page])
         })
         .collect();
