@@ -326,3 +326,28 @@ impl Kit {
         Judged { world, findings }
     }
 }
+
+/// What rules about autoscaling need beside pods.
+impl Kit {
+    /// An answer of something that is no pod: `prometheus`, `apiserver`, `router`.
+    pub(crate) fn answer_from(mut self, target: &str, path: &str, status: u16, body: &str) -> Self {
+        self.facts.answers.push(HttpAnswer {
+            target: Subject::parse(target),
+            port: None,
+            method: "GET".into(),
+            path: path.into(),
+            at: now(),
+            latency_ms: Some(2.0),
+            outcome: HttpOutcome::Answered { status, content_type: "application/json".into(), body: body.into() },
+        });
+        self
+    }
+
+    /// An object as a watch saw it some seconds before the present.
+    pub(crate) fn seen_before(mut self, seconds: i64, object: &Value) -> Self {
+        let at = now() - SignedDuration::from_secs(seconds);
+        let object = Object::read(object, at).unwrap();
+        self.facts.history.push(crate::world::facts::Change { at, event: "MODIFIED".into(), object });
+        self
+    }
+}

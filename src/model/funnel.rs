@@ -86,7 +86,7 @@ pub struct Funnel {
     pub unschedulable: Known<u32>,
     /// Replicas whose image is being pulled.
     pub pulling: Known<u32>,
-    /// Replicas that download or load.
+    /// Replicas whose container runs and whose engine is not ready yet: they download, load, warm up, or do not tell.
     pub loading: Known<u32>,
 }
 

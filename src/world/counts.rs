@@ -87,7 +87,16 @@ pub fn count(replicas: &[&Replica], wanted: Wanted, asked: Known<u32>, lacking: 
         },
         unschedulable: of(&state(&[ReplicaState::PendingGpu])),
         pulling: of(&state(&[ReplicaState::Pulling])),
-        loading: of(&state(&[ReplicaState::Downloading, ReplicaState::Loading, ReplicaState::Warming])),
+        loading: of(&loading),
+    }
+}
+
+/// Whether its engine is on the way to be ready: it says what it does, or its container runs and nothing tells how far it is.
+fn loading(replica: &Replica) -> bool {
+    match replica.state {
+        ReplicaState::Downloading | ReplicaState::Loading | ReplicaState::Warming => true,
+        ReplicaState::Starting => replica.ladder.has(Stage::Started),
+        _ => false,
     }
 }
 

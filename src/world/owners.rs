@@ -88,7 +88,8 @@ impl World {
             self.by_reference(subject, object, &mut out);
         }
         if let Some(scaling) = self.scaling.get(subject) {
-            out.extend(scaling.roots().filter_map(|root| by_scaler(self, subject, root)));
+            out.extend(scaling.scalers.iter().filter_map(|scaler| by_scaler(self, subject, scaler)));
+            out.extend(unread_makers(self, subject));
         }
         if let Some(object) = object {
             self.by_managers(subject, object, &mut out);
@@ -111,21 +112,24 @@ impl World {
             });
         };
         add("spec");
-        if matches!(object.body, Body::Workload(_)) {
-            add("spec.template");
-            if super::levels::parent_sets_replicas(&self.objects, object).is_some() {
-                add("spec.replicas");
-            }
+        if matches!(object.body, Body::Workload(_)) && super::levels::parent_sets_replicas(&self.objects, object).is_some() {
+            add("spec.replicas");
         }
     }
 
     fn by_managers(&self, subject: &Subject, object: &Object, out: &mut Vec<Owned>) {
         for writer in object.meta.writers.iter().filter(|writer| writer.subresource != "status") {
-            if owns(writer, "spec.replicas") && !self.explained(subject, writer) && !controller_of(object, writer) {
-                out.push(by_writer(subject, "spec.replicas", writer, writer.time, "metadata.managedFields"));
-            }
-            if owns(writer, "spec.template") && !controller_of(object, writer) {
-                out.push(by_writer(subject, "spec.template", writer, writer.time, "metadata.managedFields"));
+            for field in ["spec.replicas", "spec.template"] {
+                if !owns(writer, field) || (field == "spec.replicas" && self.explained(subject, writer)) {
+                    continue;
+                }
+                let mut owned = by_writer(subject, field, writer, writer.time, "metadata.managedFields");
+                // What the controller of its owner writes, its owner decides.
+                if let Some(owner) = object.meta.controller().filter(|_| controller_of(object, writer)) {
+                    owned.via = format!("{}, {}", writer.manager, owned.via);
+                    owned.writer = Decider::Object(owner.subject(&object.meta.namespace));
+                }
+                out.push(owned);
             }
         }
         // Who wrote the number before and lost it since.
@@ -240,10 +244,14 @@ fn by_writer(subject: &Subject, field: &'static str, writer: &Writer, at: Option
     }
 }
 
-fn by_scaler(world: &World, target: &Subject, root: &Scaler) -> Option<Owned> {
-    let made = world.scaling.get(target)?.made(&root.subject).next();
-    let via = match (root.kind, made) {
-        (ScalerKind::Hpa, _) => "kube-controller-manager, scale".to_owned(),
+/// The autoscaler as an owner. An HPA that something made is named beside its maker, which decides.
+fn by_scaler(world: &World, target: &Subject, scaler: &Scaler) -> Option<Owned> {
+    let made = world.scaling.get(target)?.made(&scaler.subject).next();
+    let via = match (scaler.kind, made) {
+        (ScalerKind::Hpa, _) => match maker(world, scaler) {
+            Some(maker) => format!("kube-controller-manager, scale; as {maker} says"),
+            None => "kube-controller-manager, scale".to_owned(),
+        },
         (ScalerKind::Keda, Some(hpa)) => format!("{} (kube-controller-manager, scale); keda, scale between 0 and 1", hpa.subject),
         (ScalerKind::Keda, None) => "keda, scale".to_owned(),
         (ScalerKind::PodAutoscaler, Some(hpa)) => format!("{} (kube-controller-manager, scale)", hpa.subject),
@@ -251,13 +259,38 @@ fn by_scaler(world: &World, target: &Subject, root: &Scaler) -> Option<Owned> {
         // It publishes a number; the HPA that reads it writes.
         (ScalerKind::Variant, _) => return None,
     };
-    let paused = if root.works == Ok(Works::Paused) { "; held: it is paused" } else { "" };
+    let paused = if scaler.works == Ok(Works::Paused) { "; held: it is paused" } else { "" };
     Some(Owned {
         field: "spec.replicas",
-        writer: Decider::Object(root.subject.clone()),
+        writer: Decider::Object(scaler.subject.clone()),
         via: format!("{via}{paused}"),
-        evidence: Evidence::field(&root.subject, "spec.scaleTargetRef", target.to_string()),
+        evidence: Evidence::field(&scaler.subject, "spec.scaleTargetRef", target.to_string()),
     })
+}
+
+/// The autoscaler or controller that made an HPA, read or only named.
+fn maker(world: &World, scaler: &Scaler) -> Option<Subject> {
+    let named = || {
+        let object = world.objects.get(&scaler.subject)?;
+        Some(object.meta.controller()?.subject(&object.meta.namespace))
+    };
+    scaler.made_by.clone().or_else(named)
+}
+
+/// The makers of HPAs that were only named: they decide, and nothing more is known of them.
+fn unread_makers(world: &World, target: &Subject) -> Vec<Owned> {
+    let Some(scaling) = world.scaling.get(target) else { return Vec::new() };
+    let hpas = scaling.roots().filter(|scaler| scaler.kind == ScalerKind::Hpa);
+    hpas.filter_map(|scaler| {
+        let maker = maker(world, scaler)?;
+        Some(Owned {
+            field: "spec.replicas",
+            writer: Decider::Object(maker.clone()),
+            via: format!("{} (kube-controller-manager, scale)", scaler.subject),
+            evidence: Evidence::field(&scaler.subject, "metadata.ownerReferences", maker.to_string()),
+        })
+    })
+    .collect()
 }
 
 /// Labels and annotations by which GitOps tools and helm mark what they keep. A hint: labels are copied easily.

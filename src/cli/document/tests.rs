@@ -175,7 +175,7 @@ fn hpa(name: &str, active: Option<&str>, more: Value) -> Value {
 #[case(&[Some("False")], "off")]
 #[case(&[Some("False"), Some("False")], "off")]
 #[case(&[Some("False"), Some("True")], "on")]
-#[case(&[None], "?the HPA has no condition ScalingActive")]
+#[case(&[None], "?hpa/s/h0 has no condition ScalingActive")]
 fn autoscaling_of_a_target(#[case] actives: &[Option<&str>], #[case] wanted: &str) {
     let mut objects: Vec<Value> = actives.iter().enumerate().map(|(i, active)| hpa(&format!("h{i}"), *active, json!({}))).collect();
     objects.push(deployment(json!({})));
