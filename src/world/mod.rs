@@ -14,10 +14,11 @@ pub mod groups;
 pub mod judge;
 pub mod levels;
 pub mod listing;
-pub mod proxy;
 pub mod owners;
 pub mod prometheus;
+pub mod proxy;
 pub mod router;
+pub mod scale_api;
 pub mod scale_values;
 pub mod scaling;
 #[cfg(test)]
