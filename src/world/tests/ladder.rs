@@ -115,3 +115,96 @@ fn an_unmet_gate_is_what_stands_before_pod_ready() {
     let Rung::NotReached { why, .. } = replica.ladder.rung(Stage::PodReady) else { panic!() };
     assert!(why.contains("x/y"), "{why}");
 }
+
+/// Why a stage is not reached.
+fn why(replica: &Replica, stage: Stage) -> String {
+    match replica.ladder.rung(stage) {
+        Rung::NotReached { why, .. } => why.clone(),
+        other => panic!("{stage} is {other:?}"),
+    }
+}
+
+#[test]
+fn a_node_is_proof_enough_of_scheduling_and_so_is_the_condition() {
+    let by_node = replica(Kit::new().pod_with("a", |pod| {
+        pod["status"]["conditions"] = json!([{"type": "Ready", "status": "True"}]);
+    }));
+    assert!(by_node.ladder.has(Stage::Scheduled));
+    assert_eq!(by_node.ladder.rung(Stage::Scheduled).at(), None);
+    let by_condition = replica(Kit::new().pod_with("a", |pod| pod["spec"]["nodeName"] = serde_json::Value::Null));
+    assert!(by_condition.ladder.has(Stage::Scheduled));
+}
+
+#[test]
+fn only_the_first_rung_that_is_missing_says_why() {
+    let gated = replica(Kit::new().pod_with("a", |pod| {
+        pod["spec"]["nodeName"] = serde_json::Value::Null;
+        pod["spec"]["schedulingGates"] = json!([{"name": "g"}]);
+        pod["status"] = json!({"phase": "Pending"});
+    }));
+    assert!(why(&gated, Stage::Admitted).contains("scheduling gate g"));
+    for stage in [Stage::Scheduled, Stage::Pulled, Stage::Started, Stage::Loading, Stage::EngineReady] {
+        assert_eq!(why(&gated, stage), "", "{stage}");
+    }
+    let pulling = replica(Kit::new().pod_with("a", |pod| {
+        pod["status"]["conditions"] = json!([{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}]);
+        pod["status"]["containerStatuses"] = json!([{"name": "vllm", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]);
+    }));
+    assert!(why(&pulling, Stage::Pulled).contains("ImagePullBackOff"));
+    assert_eq!(why(&pulling, Stage::Started), "");
+    let unbound = replica(Kit::new().pod_with("a", |pod| {
+        pod["spec"]["nodeName"] = serde_json::Value::Null;
+        pod["status"] = json!({"phase": "Pending"});
+    }));
+    assert_eq!(why(&unbound, Stage::Pulled), "");
+}
+
+#[test]
+fn a_container_that_ended_has_been_pulled_and_runs_no_more() {
+    let ended = replica(Kit::new().pod_with("a", |pod| {
+        pod["status"]["conditions"] = json!([{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}]);
+        pod["status"]["containerStatuses"] =
+            json!([{"name": "vllm", "state": {"terminated": {"exitCode": 1, "startedAt": "2026-11-12T09:00:00Z"}}}]);
+    }));
+    assert!(ended.ladder.has(Stage::Pulled));
+    assert!(why(&ended, Stage::Started).contains("exit 1"));
+}
+
+#[test]
+fn each_engine_state_has_its_height() {
+    let asleep = |route: &'static str, body: &'static str| {
+        replica(Kit::new().serving_pod("a", true).answer("a", "/health", Ok((200, ""))).answer("a", route, Ok((200, body))))
+    };
+    for replica in [asleep("/is_sleeping", r#"{"is_sleeping":true}"#), asleep("/is_paused", r#"{"is_paused":true}"#)] {
+        assert!(replica.ladder.has(Stage::Warming) && !replica.ladder.has(Stage::EngineReady));
+        assert!(!why(&replica, Stage::EngineReady).is_empty());
+    }
+    let starting = replica(Kit::new().loading_pod("a").answer("a", "/health", Err("connection refused")));
+    assert!(starting.ladder.has(Stage::Started) && !starting.ladder.has(Stage::Loading) && !starting.ladder.has(Stage::Warming));
+    let loading = replica(Kit::new().loading_pod("a").log("a", "vllm", &["INFO 11-12 09:59:10 [x.py:1] Starting to load model /m"]));
+    assert!(loading.ladder.has(Stage::Loading) && !loading.ladder.has(Stage::Warming));
+    let ready = replica(Kit::new().loading_pod("a").answer("a", "/health", Ok((200, ""))));
+    assert!(ready.ladder.has(Stage::EngineReady) && !ready.ladder.has(Stage::PodReady));
+}
+
+#[test]
+fn a_pod_without_an_engine_has_no_engine_stages() {
+    let web = replica(Kit::new().pod_with("a", |pod| {
+        pod["spec"]["containers"] = json!([{"name": "vllm", "image": "nginx"}]);
+        pod["spec"]["containers"][0]["name"] = "web".into();
+        pod["status"]["containerStatuses"][0]["name"] = "web".into();
+    }));
+    for stage in [Stage::Loading, Stage::Warming, Stage::EngineReady] {
+        assert!(matches!(web.ladder.rung(stage), Rung::NotApplicable(_)), "{stage}");
+    }
+    assert!(web.ladder.has(Stage::PodReady));
+}
+
+#[test]
+fn listed_and_routed_are_unknown_missing_or_reached() {
+    let unknown = replica(Kit::new().pod_with("a", |_| ()));
+    assert!(matches!(unknown.ladder.rung(Stage::Listed), Rung::Unknown(_)));
+    let missing = replica(Kit::new().serving_pod("a", false));
+    assert!(why(&missing, Stage::Listed).contains("not ready"), "{}", why(&missing, Stage::Listed));
+    assert!(replica(Kit::new().serving_pod("a", true)).ladder.has(Stage::Listed));
+}
