@@ -19,7 +19,9 @@ pub mod prompts;
 pub mod proxy;
 pub mod owners;
 pub mod prometheus;
+pub mod proxy;
 pub mod router;
+pub mod scale_api;
 pub mod scale_values;
 pub mod scaling;
 #[cfg(test)]

@@ -246,7 +246,8 @@ fn template_writes_of_a_controller_are_its_objects(#[case] manager: &str, #[case
     let owners = owners(&[written], "deployment/s/a");
     assert!(owners.contains(&("spec.template".into(), wanted.into())), "{owners:?}");
     assert!(owners.contains(&("spec".into(), "inferenceservice/s/a".into())));
-    assert_eq!(owners.len(), 2);
+    assert!(owners.contains(&("spec.replicas".into(), "inferenceservice/s/a".into())));
+    assert_eq!(owners.len(), 3);
 }
 
 #[test]

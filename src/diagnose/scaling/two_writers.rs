@@ -3,8 +3,8 @@
 //! A ScaledObject and the HPA that it made are one. Who states a number in a file (GitOps, helm, apply) is a writer beside an autoscaler,
 //! because its next run sets the number again; losers leave managedFields, so what a watch saw before counts.
 
-use super::words::{condition_proof, stays};
 use super::leftover::reads_removed_metric;
+use super::words::{condition_proof, stays};
 use crate::model::finding::{Code, Finding, Severity};
 use crate::model::object::Object;
 use crate::model::{Evidence, Subject};
@@ -67,7 +67,9 @@ fn automatic(world: &World, target: &Subject, scaling: &Scaling, root: &Scaler) 
     };
     let words = match (root.kind, made) {
         (ScalerKind::Hpa, _) => format!("{} (kube-controller-manager, scale{})", root.subject, wish(&root.subject).unwrap_or_default()),
-        (_, Some(hpa)) => format!("{} via {} (kube-controller-manager, scale{})", root.subject, hpa.subject, wish(&hpa.subject).unwrap_or_default()),
+        (_, Some(hpa)) => {
+            format!("{} via {} (kube-controller-manager, scale{})", root.subject, hpa.subject, wish(&hpa.subject).unwrap_or_default())
+        }
         (ScalerKind::Keda, None) => format!("{} (keda, scale)", root.subject),
         _ => root.subject.to_string(),
     };
@@ -80,7 +82,10 @@ fn variants(world: &World, target: &Subject, scaling: &Scaling, autos: &[&Scaler
     if autos.is_empty() || autos.iter().any(|auto| reads_removed_metric(world, &auto.subject)) {
         return Vec::new();
     }
-    let fresh = |scaler: &&Scaler| scaler.kind == ScalerKind::Variant && super::leftover::last_run(world, &scaler.subject).is_some_and(|run| super::leftover::is_fresh(world, run));
+    let fresh = |scaler: &&Scaler| {
+        scaler.kind == ScalerKind::Variant
+            && super::leftover::last_run(world, &scaler.subject).is_some_and(|run| super::leftover::is_fresh(world, run))
+    };
     scaling
         .scalers
         .iter()
@@ -113,7 +118,9 @@ fn stated(world: &World, target: &Subject) -> Vec<Hand> {
     }
     for writer in present(object).filter(|writer| states_fields(writer) && !world.explained(target, writer)) {
         let number = replicas_of(object).map(|n| format!("; states {n}")).unwrap_or_default();
-        let proof = Evidence::field(target, "metadata.managedFields", format!("{} ({}) owns spec.replicas", writer.manager, writer.operation)).seen_at(writer.time);
+        let proof =
+            Evidence::field(target, "metadata.managedFields", format!("{} ({}) owns spec.replicas", writer.manager, writer.operation))
+                .seen_at(writer.time);
         add(&writer.manager, format!("{} ({}{number})", writer.manager, writer.operation), proof);
     }
     if let Some(n) = object.meta.applied_replicas {
@@ -135,7 +142,9 @@ fn undone_people(world: &World, target: &Subject) -> Vec<Hand> {
     for pair in writes.windows(2) {
         let [by_person, after] = pair else { continue };
         let undone = after.writers.iter().any(|writer| world.explained(target, writer));
-        for writer in by_person.writers.iter().filter(|writer| undone && !by_person.first && is_person(writer) && !after.writers.contains(writer)) {
+        for writer in
+            by_person.writers.iter().filter(|writer| undone && !by_person.first && is_person(writer) && !after.writers.contains(writer))
+        {
             if !hands.iter().any(|hand| hand.manager.as_deref() == Some(&writer.manager)) {
                 let words = format!("{} (wrote {} at {}, undone at {})", writer.manager, by_person.replicas, by_person.at, after.at);
                 let value = format!("{} by {}, then {}", by_person.replicas, writer.manager, after.replicas);
@@ -195,9 +204,12 @@ fn finding(world: &World, target: &Subject, scaling: &Scaling, hands: &[Hand], m
     finding = autos.iter().fold(finding, |finding, subject| finding.also(subject));
     if autos.len() >= 2 {
         let keda = autos.iter().find(|subject| subject.kind() == "scaledobject");
-        let drop: Vec<String> = autos.iter().filter(|subject| Some(**subject) != keda.copied()).map(|subject| format!("delete {subject}")).collect();
+        let drop: Vec<String> =
+            autos.iter().filter(|subject| Some(**subject) != keda.copied()).map(|subject| format!("delete {subject}")).collect();
         finding = finding.remedy(match keda {
-            Some(keda) => format!("remove one of them: {}, and keep {keda} (its triggers can take over the other's metric)", drop.join(", ")),
+            Some(keda) => {
+                format!("remove one of them: {}, and keep {keda} (its triggers can take over the other's metric)", drop.join(", "))
+            }
             None => format!("remove one of them: {} (one HPA may ask for several metrics: the largest wish wins)", drop.join(", or ")),
         });
         for hpa in scaling.scalers.iter().filter(|scaler| scaler.made_by.is_some()) {
@@ -220,7 +232,9 @@ fn take_out(manager: &str) -> String {
     let lower = manager.to_ascii_lowercase();
     let alone = "first see that the autoscaler owns the field: an applier that stops stating a field it alone owns resets it to 1";
     if lower.starts_with("argocd") || lower.starts_with("argo-cd") {
-        format!("take replicas out of the manifest in Git, or let Argo CD ignore it (ignoreDifferences on /spec/replicas with RespectIgnoreDifferences=true); {alone}")
+        format!(
+            "take replicas out of the manifest in Git, or let Argo CD ignore it (ignoreDifferences on /spec/replicas with RespectIgnoreDifferences=true); {alone}"
+        )
     } else if lower.starts_with("kustomize-controller") || lower.starts_with("flux") {
         format!("take replicas out of the manifest in Git that Flux applies; {alone}")
     } else if lower.starts_with("helm") {
