@@ -285,6 +285,31 @@ impl Kit {
         self
     }
 
+    /// The log of a run that a restart ended at `ended`.
+    pub(crate) fn previous_log(self, pod: &str, container: &str, ended: &str, lines: &[&str]) -> Self {
+        let mut kit = self.log(pod, container, lines);
+        if let Some(log) = kit.facts.logs.last_mut() {
+            log.previous_at = Some(ended.parse().unwrap());
+        }
+        kit
+    }
+
+    /// A version of an object as a watch showed it at `at`.
+    pub(crate) fn seen(mut self, at: &str, object: &Value) -> Self {
+        let at = at.parse().unwrap();
+        let object = Object::read(object, at).unwrap();
+        self.facts.history.push(crate::world::facts::Change { at, event: "MODIFIED".into(), object });
+        self
+    }
+
+    /// An event about an object of namespace `s`.
+    pub(crate) fn event(self, kind: &str, name: &str, reason: &str, message: &str) -> Self {
+        let n = self.objects.len();
+        self.object(json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": format!("event-{n}"), "namespace": "s"},
+            "reason": reason, "message": message, "count": 5, "firstTimestamp": "2026-11-12T09:30:00Z",
+            "lastTimestamp": "2026-11-12T09:59:00Z", "involvedObject": {"kind": kind, "namespace": "s", "name": name}}))
+    }
+
     /// An answer of a pod at the present: a status and body, or `connection refused`, `timeout`.
     pub(crate) fn answer(mut self, pod: &str, path: &str, outcome: Result<(u16, &str), &str>) -> Self {
         self.facts.answers.push(HttpAnswer {

@@ -10,7 +10,7 @@ use super::durations::{Durations, expect, key_of, learn};
 use super::facts::Facts;
 use super::judge::{PodCase, judge};
 use super::listing::{Listings, pod_ready};
-use super::{WorkloadView, World, climb::climb, groups::group, router::routers, views::views};
+use super::{WorkloadView, World, climb::climb, groups::group, router::routers, sets::sets, views::views};
 use crate::engines::{self, MetricPage, Observed};
 use crate::model::engine::{ContainerLog, EngineKind, EngineReport, HttpAnswer};
 use crate::model::object::{Catalogue, Workload, WorkloadKind};
@@ -71,6 +71,10 @@ impl World {
         super::standby::correct(&objects, &pickers, &mut replicas, &mut workloads);
         let gpu = super::gpu::Gpus::read(&objects, &exporters, &replicas, &views, now);
         let services = count_services(claims, &replicas, &workloads);
+        let sets = sets(&objects, &workloads);
+        let views_of_sets: Vec<_> =
+            sets.iter().map(|(subject, set)| (subject.clone(), super::sets::view(subject, set, &workloads, &replicas))).collect();
+        workloads.extend(views_of_sets);
         Self {
             now,
             source,
@@ -79,6 +83,7 @@ impl World {
             replicas,
             engines,
             workloads,
+            sets,
             fronts,
             routers,
             pickers,
@@ -445,6 +450,10 @@ fn worst(states: impl Iterator<Item = WorkloadState>) -> WorkloadState {
         WorkloadState::Down
     } else if any(WorkloadState::Blocked) {
         WorkloadState::Blocked
+    } else if any(WorkloadState::FailedUpdate) {
+        WorkloadState::FailedUpdate
+    } else if any(WorkloadState::WaitingPromotion) {
+        WorkloadState::WaitingPromotion
     } else if any(WorkloadState::RollingOut) {
         WorkloadState::RollingOut
     } else if any(WorkloadState::Degraded) || any(WorkloadState::Down) {

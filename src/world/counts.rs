@@ -159,6 +159,8 @@ pub fn workload(subject: &Subject, body: &Workload, generation: Option<i64>, rep
             why.push(format!("{serving} of {wanted} serve{}", if *serving == 1 { "s" } else { "" }));
             match &rollout {
                 Rollout::Stuck(_) => WorkloadState::Blocked,
+                Rollout::Waits(..) => WorkloadState::WaitingPromotion,
+                Rollout::Failed(..) => WorkloadState::FailedUpdate,
                 Rollout::Moving(_) => WorkloadState::RollingOut,
                 Rollout::None if serving < wanted => WorkloadState::Degraded,
                 Rollout::None => WorkloadState::Serving,
@@ -178,6 +180,14 @@ pub fn workload(subject: &Subject, body: &Workload, generation: Option<i64>, rep
             why.push(format!("the rollout does not go on: {}", proof.value));
             evidence.push(proof);
         }
+        Rollout::Waits(words, proofs) => {
+            why.insert(0, format!("the rollout waits for a person to promote or abort it: {words}"));
+            evidence.extend(proofs);
+        }
+        Rollout::Failed(words, proofs) => {
+            why.insert(0, words);
+            evidence.extend(proofs);
+        }
     }
     why.extend(shortage(replicas));
     evidence.insert(0, Evidence::field(subject, "spec.replicas", known_text(&body.replicas)));
@@ -193,6 +203,10 @@ enum Rollout {
     None,
     Moving(Evidence),
     Stuck(Evidence),
+    /// A person must say that it goes on.
+    Waits(String, Vec<Evidence>),
+    /// It was aborted or has failed.
+    Failed(String, Vec<Evidence>),
 }
 
 fn rollout(subject: &Subject, body: &Workload, generation: Option<i64>, replicas: &[&Replica]) -> Rollout {
@@ -208,8 +222,15 @@ fn rollout(subject: &Subject, body: &Workload, generation: Option<i64>, replicas
             !status.update_revision.is_empty() && !status.current_revision.is_empty() && status.update_revision != status.current_revision
         }
         WorkloadKind::LeaderWorkerSet => body.condition("UpdateInProgress").is_some_and(Condition::is_true),
-        WorkloadKind::Rollout | WorkloadKind::ReplicaSet | WorkloadKind::DaemonSet => false,
+        WorkloadKind::Rollout => body.canary.as_ref().is_some_and(|canary| canary.in_update()),
+        WorkloadKind::ReplicaSet | WorkloadKind::DaemonSet => false,
     };
+    if let Some(failed) = super::promotion::failed(subject, body) {
+        return Rollout::Failed(failed.why, failed.evidence);
+    }
+    if let Some(waiting) = super::promotion::waiting(subject, body, behind) {
+        return Rollout::Waits(waiting.why, waiting.evidence);
+    }
     let failed = body
         .condition("Progressing")
         .filter(|condition| condition.is_false() && condition.reason == "ProgressDeadlineExceeded");

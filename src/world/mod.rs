@@ -11,6 +11,7 @@ pub mod epp;
 pub mod facts;
 pub mod flow;
 pub mod gpu;
+pub mod forecast;
 pub mod groups;
 pub mod judge;
 pub mod levels;
@@ -18,12 +19,16 @@ pub mod listing;
 pub mod prompts;
 pub mod proxy;
 pub mod owners;
+pub mod probes;
 pub mod prometheus;
-pub mod proxy;
+pub mod promotion;
+pub mod restarts;
+pub mod revision;
 pub mod router;
 pub mod scale_api;
 pub mod scale_values;
 pub mod scaling;
+pub mod sets;
 #[cfg(test)]
 mod tests;
 pub mod standby;
@@ -61,6 +66,8 @@ pub struct World {
     pub engines: BTreeMap<Subject, EngineReport>,
     /// Every workload, counted.
     pub workloads: BTreeMap<Subject, WorkloadView>,
+    /// Sets of roles that roll together (DisaggregatedSets), by role and revision.
+    pub sets: BTreeMap<Subject, sets::RoleSet>,
     /// Every Service and InferencePool that selects pods, counted.
     pub fronts: BTreeMap<Subject, Front>,
     /// What the routers of pools say, by pool.

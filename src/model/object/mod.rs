@@ -4,6 +4,7 @@
 //! costs a neighbour. Must not judge what an object means.
 
 pub mod autoscale;
+pub mod canary;
 pub mod catalogue;
 pub mod cluster;
 pub mod field;
@@ -18,6 +19,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 pub use autoscale::{Hpa, ScaledObject};
+pub use canary::Canary;
 pub use catalogue::Catalogue;
 pub use cluster::{Budget, Claim, Event, Lease, Node};
 use field::Field;

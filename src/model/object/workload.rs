@@ -1,5 +1,6 @@
 //! Workloads: the objects whose controllers make pods. One slim form for all of them.
 
+use super::canary::Canary;
 use super::field::Field;
 use super::meta::{Condition, Meta, Selector, condition};
 use super::pod::PodSpec;
@@ -55,6 +56,8 @@ pub struct Workload {
     pub status: WorkloadStatus,
     /// Conditions.
     pub conditions: Vec<Condition>,
+    /// Steps and progress of an Argo Rollout; absent for other kinds.
+    pub canary: Option<Box<Canary>>,
 }
 
 /// How a workload replaces pods.
@@ -70,6 +73,8 @@ pub struct Strategy {
     pub partition: Option<u32>,
     /// Restart policy of an LWS's groups.
     pub restart_policy: String,
+    /// Startup policy of an LWS's groups: with `LeaderReady` the workers are made after the leader is Ready.
+    pub startup_policy: String,
 }
 
 /// Counts in a workload's status.
@@ -134,6 +139,7 @@ impl Workload {
                 max_unavailable: bounds.get("maxUnavailable").int_or_text().some(),
                 partition: bounds.get("partition").count().some(),
                 restart_policy: group.get("restartPolicy").name_or_empty(),
+                startup_policy: spec.get("startupPolicy").name_or_empty(),
             },
             progress_deadline_s: spec.get("progressDeadlineSeconds").int().some(),
             revision_history_limit: spec.get("revisionHistoryLimit").int().some(),
@@ -149,6 +155,7 @@ impl Workload {
                 phase: status.get("phase").name_or_empty(),
             },
             conditions: Condition::read_all(&status.get("conditions")),
+            canary: (kind == WorkloadKind::Rollout).then(|| Box::new(Canary::read(root))),
         }
     }
 
@@ -164,18 +171,22 @@ impl Workload {
         self.template.gpus().saturating_add(worker.gpus().saturating_mul(workers))
     }
 
-    /// `maxSurge` and `maxUnavailable` in replicas, as a Deployment resolves them: surge rounds up, unavailable rounds down, both 25 %
-    /// where not set, and never both 0 (kube-controller-manager's `ResolveFenceposts`). `None` for other kinds or unreadable bounds.
+    /// `maxSurge` and `maxUnavailable` in replicas, as the kind's controller resolves them: surge rounds up, unavailable down, and not
+    /// both 0 (kube-controller-manager's `ResolveFenceposts`). Where not set: 25 % both for Deployments and Argo Rollouts, 0 and 1 for an
+    /// LWS (lws v0.10), 0 and 20 % for a CloneSet (rounded up). `None` for kinds that have none, or for bounds that can not be read.
     pub fn effective_bounds(&self) -> Option<(u32, u32)> {
-        if self.kind != WorkloadKind::Deployment {
-            return None;
-        }
-        if self.strategy.kind == "Recreate" {
-            return Some((0, self.replicas.clone().ok()?));
-        }
+        let (surge, unavailable, up) = match self.kind {
+            WorkloadKind::Deployment | WorkloadKind::Rollout => ("25%", "25%", false),
+            WorkloadKind::LeaderWorkerSet => ("0", "1", false),
+            WorkloadKind::CloneSet => ("0", "20%", true),
+            WorkloadKind::ReplicaSet | WorkloadKind::StatefulSet | WorkloadKind::DaemonSet => return None,
+        };
         let replicas = self.replicas.clone().ok()?;
-        let surge = resolve(self.strategy.max_surge.as_deref().unwrap_or("25%"), replicas, true)?;
-        let unavailable = resolve(self.strategy.max_unavailable.as_deref().unwrap_or("25%"), replicas, false)?;
+        if self.strategy.kind == "Recreate" {
+            return Some((0, replicas));
+        }
+        let surge = resolve(self.strategy.max_surge.as_deref().unwrap_or(surge), replicas, true)?;
+        let unavailable = resolve(self.strategy.max_unavailable.as_deref().unwrap_or(unavailable), replicas, up)?;
         Some(if surge == 0 && unavailable == 0 { (0, 1) } else { (surge, unavailable) })
     }
 }
@@ -212,6 +223,18 @@ mod tests {
     fn bounds(#[case] replicas: u32, #[case] strategy: serde_json::Value, #[case] wanted: (u32, u32)) {
         let w = read(WorkloadKind::Deployment, json!({"spec": {"replicas": replicas, "strategy": strategy}}));
         assert_eq!(w.effective_bounds(), Some(wanted));
+    }
+
+    #[rstest]
+    #[case(WorkloadKind::LeaderWorkerSet, json!({}), Some((0, 1)))]
+    #[case(WorkloadKind::LeaderWorkerSet, json!({"rolloutStrategy": {"rollingUpdateConfiguration": {"maxSurge": 1, "maxUnavailable": 0}}}), Some((1, 0)))]
+    #[case(WorkloadKind::CloneSet, json!({}), Some((0, 1)))]
+    #[case(WorkloadKind::Rollout, json!({"strategy": {"canary": {"maxSurge": 1, "maxUnavailable": 0}}}), Some((1, 0)))]
+    #[case(WorkloadKind::StatefulSet, json!({}), None)]
+    #[case(WorkloadKind::Deployment, json!({"strategy": {"rollingUpdate": {"maxSurge": "many"}}}), None)]
+    fn bounds_of_other_kinds(#[case] kind: WorkloadKind, #[case] mut spec: serde_json::Value, #[case] wanted: Option<(u32, u32)>) {
+        spec["replicas"] = 3.into();
+        assert_eq!(read(kind, json!({"spec": spec})).effective_bounds(), wanted);
     }
 
     #[test]
