@@ -124,10 +124,11 @@ fn maker(objects: &Catalogue, object: &Object, hpa: &Hpa) -> Option<Subject> {
         objects
             .scaled_objects()
             .find(|(scaled, body)| {
+                // The cheap comparisons first: this runs for each HPA over all ScaledObjects.
                 scaled.meta.namespace == *namespace
-                    && body.target.subject(namespace) == target
                     && (body.hpa_name == object.meta.name
                         || object.meta.label("scaledobject.keda.sh/name") == Some(scaled.meta.name.as_str()))
+                    && body.target.subject(namespace) == target
             })
             .map(|(scaled, _)| scaled.subject())
     };

@@ -122,13 +122,15 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
         entry.1.push(words);
         entry.2.push(proof);
     };
-    for (object, known) in controllers(world) {
+    let controllers: Vec<(&Object, &'static Known)> = controllers(world).collect();
+    for (object, known) in &controllers {
         if let Some((words, proof)) = no_pod(world, object) {
             add(object.subject(), known, words, proof);
         }
     }
-    for (object, lease) in world.objects.leases() {
-        let Some((subject, known)) = holder(world, object, lease) else { continue };
+    // Each node has a Lease of its own, and none of them is a controller's.
+    for (object, lease) in world.objects.leases().filter(|(object, _)| object.meta.namespace != "kube-node-lease") {
+        let Some((subject, known)) = holder(&controllers, object, lease) else { continue };
         if let Some((words, proof)) = expired(world, object, lease) {
             add(subject, known, words, proof);
         }
@@ -143,7 +145,10 @@ fn known(name: &str) -> Option<&'static Known> {
     // The longest name decides: keda-operator is the beginning of its metrics server's name.
     KNOWN
         .iter()
-        .filter(|known| name == known.name || name.ends_with(&format!("-{}", known.name)) || name.starts_with(&format!("{}-", known.name)))
+        .filter(|known| {
+            let begins = name.strip_prefix(known.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+            begins || name.strip_suffix(known.name).is_some_and(|rest| rest.ends_with('-'))
+        })
         .max_by_key(|known| known.name.len())
 }
 
@@ -185,24 +190,26 @@ fn no_pod(world: &World, object: &Object) -> Option<(String, Evidence)> {
 }
 
 /// The controller that a Lease is of: by the Lease's name, or by the holder's (a pod of the workload).
-fn holder(world: &World, object: &Object, lease: &Lease) -> Option<(Subject, &'static Known)> {
+fn holder(controllers: &[(&Object, &'static Known)], object: &Object, lease: &Lease) -> Option<(Subject, &'static Known)> {
     let name = object.meta.name.as_str();
     let by_lease = KNOWN.iter().find(|known| !known.lease.is_empty() && (known.lease == name));
     let by_name = known(name);
     let of = |known: &'static Known| {
-        controllers(world)
+        controllers
+            .iter()
             .find(|(workload, its)| its.name == known.name && workload.meta.namespace == object.meta.namespace)
             .map(|(workload, _)| workload.subject())
     };
     if let Some(known) = by_lease.or(by_name) {
         return Some((of(known).unwrap_or_else(|| object.subject()), known));
     }
-    controllers(world)
+    controllers
+        .iter()
         .find(|(workload, _)| {
             workload.meta.namespace == object.meta.namespace
                 && lease.holder.strip_prefix(workload.meta.name.as_str()).is_some_and(|rest| rest.starts_with(['-', '_']))
         })
-        .map(|(workload, known)| (workload.subject(), known))
+        .map(|(workload, known)| (workload.subject(), *known))
 }
 
 fn expired(world: &World, object: &Object, lease: &Lease) -> Option<(String, Evidence)> {

@@ -25,7 +25,7 @@ struct Hand {
 
 pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
     for (target, scaling) in &world.scaling {
-        let autos: Vec<&Scaler> = scaling.roots().filter(|root| writes(world, target, root)).collect();
+        let autos: Vec<&Scaler> = scaling.roots().filter(|root| writes(world, root)).collect();
         let live: Vec<&Scaler> = autos.iter().copied().filter(|root| scaling_works(scaling, root)).collect();
         let mut hands: Vec<Hand> = autos.iter().map(|root| automatic(world, target, scaling, root)).collect();
         let variants = variants(world, target, scaling, &autos);
@@ -47,9 +47,13 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
 }
 
 /// Whether an autoscaler writes the number, or would as soon as the other is gone.
-fn writes(world: &World, target: &Subject, root: &Scaler) -> bool {
-    let inert = root.works == Ok(Works::Off) && reads_removed_metric(world, &root.subject);
-    let _ = target;
+fn writes(world: &World, root: &Scaler) -> bool {
+    let fails = world
+        .objects
+        .hpa(&root.subject)
+        .and_then(|(_, hpa)| hpa.condition("ScalingActive"))
+        .is_some_and(|active| active.reason.starts_with("FailedGet"));
+    let inert = root.works == Ok(Works::Off) && fails && reads_removed_metric(world, &root.subject);
     root.kind != ScalerKind::Variant && root.works != Ok(Works::Paused) && !inert
 }
 
@@ -197,7 +201,7 @@ fn finding(world: &World, target: &Subject, scaling: &Scaling, hands: &[Hand], m
         return Finding::new(Code::TwoWriters, target, summary, Evidence::field(target, "spec.replicas", ""));
     };
     let mut finding = Finding::new(Code::TwoWriters, target, summary, first).proofs(proofs).proofs(ambiguous);
-    if mild && hands.len() == 2 && ambiguous_free(hands) {
+    if mild && hands.len() == 2 && has_variant(hands) {
         finding = finding.severe(Severity::Warning);
     }
     let autos: Vec<&Subject> = hands.iter().filter_map(|hand| hand.subject.as_ref()).collect();
@@ -223,7 +227,7 @@ fn finding(world: &World, target: &Subject, scaling: &Scaling, hands: &[Hand], m
     finding.not("write a third value with kubectl scale: it is undone")
 }
 
-fn ambiguous_free(hands: &[Hand]) -> bool {
+fn has_variant(hands: &[Hand]) -> bool {
     hands.iter().any(|hand| hand.subject.as_ref().is_some_and(|subject| subject.kind() == "variantautoscaling"))
 }
 
