@@ -4,6 +4,7 @@
 //! [`World`], states nothing that it can not prove with a piece of evidence, and never asks what another rule found.
 
 pub mod drain;
+pub mod gpu;
 pub mod metrics;
 pub mod readiness;
 pub mod rollout;
@@ -25,7 +26,8 @@ pub struct Rule {
 }
 
 /// All rules, by family. A family's list stands in its own module.
-pub const FAMILIES: &[&[Rule]] = &[readiness::RULES, routing::RULES, rollout::RULES, scaling::RULES, drain::RULES, metrics::RULES];
+pub const FAMILIES: &[&[Rule]] =
+    &[readiness::RULES, routing::RULES, rollout::RULES, scaling::RULES, drain::RULES, gpu::RULES, metrics::RULES];
 
 /// All findings, worst first; of two with the same code, subjects and summary one stays.
 pub fn diagnose(world: &World) -> Vec<Finding> {

@@ -212,6 +212,53 @@ impl Kit {
         })
     }
 
+    /// A node with that many GPUs.
+    pub(crate) fn node(self, name: &str, gpus: u32, change: impl FnOnce(&mut Value)) -> Self {
+        let mut node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}, "spec": {},
+            "status": {"capacity": {"nvidia.com/gpu": gpus.to_string()}, "allocatable": {"nvidia.com/gpu": gpus.to_string()},
+                "conditions": conditions(&[("Ready", "True")])}});
+        change(&mut node);
+        self.object(node)
+    }
+
+    /// A pod that holds GPUs of a node.
+    pub(crate) fn gpu_pod(self, name: &str, node: &str, gpus: u32, change: impl FnOnce(&mut Value)) -> Self {
+        self.pod_with(name, |pod| {
+            pod["spec"]["nodeName"] = node.into();
+            pod["spec"]["containers"][0]["resources"] = json!({"limits": {"nvidia.com/gpu": gpus.to_string()}});
+            change(pod);
+        })
+    }
+
+    /// A pod that needs GPUs and that no node takes.
+    pub(crate) fn waiting_pod(self, name: &str, gpus: u32, change: impl FnOnce(&mut Value)) -> Self {
+        self.gpu_pod(name, "", gpus, |pod| {
+            pod["spec"]["nodeName"] = Value::Null;
+            pod["status"] = json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                "message": "0/2 nodes are available", "lastTransitionTime": "2026-11-12T09:30:00Z"}]});
+            change(pod);
+        })
+    }
+
+    /// A page of a node's GPU exporter at the present: index, MiB used, and the pod on each card (empty for none).
+    pub(crate) fn exporter(mut self, node: &str, cards: &[(u32, u32, &str)]) -> Self {
+        let text: String = cards
+            .iter()
+            .map(|(index, used, pod)| {
+                let labels = format!("gpu=\"{index}\",UUID=\"GPU-{index}\",namespace=\"s\",pod=\"{pod}\"");
+                format!("DCGM_FI_DEV_FB_USED{{{labels}}} {used}\nDCGM_FI_DEV_FB_FREE{{{labels}}} {}\nDCGM_FI_DEV_GPU_UTIL{{{labels}}} 50\n", 81_000 - used)
+            })
+            .collect();
+        self.facts.exporters.push(MetricPage {
+            subject: Subject::node(node),
+            port: Some(9400),
+            path: "/metrics".into(),
+            at: now(),
+            page: read(text.as_bytes(), &Filter::All).into(),
+        });
+        self
+    }
+
     /// An answer of gateway `gw`, `offset` seconds from the present.
     pub(crate) fn proxy_answer(mut self, offset: i64, path: &str, status: u16) -> Self {
         self.facts.answers.push(HttpAnswer {

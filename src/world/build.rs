@@ -46,6 +46,7 @@ impl World {
         let scaling = super::scaling::scaling(&objects);
         let claimed = Claimed::new(&claims);
         let engines = engine_reports(&objects, &claimed, &answers, &pages, &logs, now);
+        let prompts = super::prompts::sources(&pages);
         let mut pages = pages;
         for (subject, list) in &mut pages {
             // What an engine's older pages tell is in its report by now; of a router's the last two show what moves.
@@ -67,7 +68,8 @@ impl World {
         let mut durations = Durations::from_learnt(&facts.durations);
         expectations(&objects, &claims, &mut replicas, &mut durations, now);
         let mut workloads = count_workloads(&objects, &claimed, &replicas);
-        super::epp::correct(&objects, &pickers, &mut replicas, &mut workloads);
+        super::standby::correct(&objects, &pickers, &mut replicas, &mut workloads);
+        let gpu = super::gpu::Gpus::read(&objects, &exporters, &replicas, &views, now);
         let services = count_services(claims, &replicas, &workloads);
         let sets = sets(&objects, &workloads);
         let views_of_sets: Vec<_> =
@@ -90,6 +92,8 @@ impl World {
             answers,
             pages,
             exporters,
+            prompts,
+            gpu,
             logs,
             history,
             durations,

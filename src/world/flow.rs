@@ -46,8 +46,7 @@ impl Flow {
         let sum = |names: &[&str], keep: &dyn Fn(&crate::engines::exposition::Sample<'_>) -> bool| -> Option<f64> {
             names.iter().find_map(|name| {
                 let own = |label: &str, sample: &crate::engines::exposition::Sample<'_>| sample.label(label).is_none_or(|of| of == pool);
-                let mut samples =
-                    page.family(name).filter(|sample| own("inference_pool", sample) && own("name", sample)).peekable();
+                let mut samples = page.family(name).filter(|sample| own("inference_pool", sample) && own("name", sample)).peekable();
                 samples.peek()?;
                 let kept: Vec<f64> = samples.filter(|sample| keep(sample)).map(|sample| sample.value()).collect();
                 Some(kept.into_iter().sum())
@@ -71,19 +70,24 @@ impl Flow {
             )
         };
         // Newer routers have one series a stage (prefill, decode, effective): the fullest decides.
-        let saturation = ["llm_d_epp_flow_control_pool_saturation", "inference_extension_flow_control_pool_saturation"].iter().find_map(|name| {
-            page.family(name)
-                .filter(|sample| sample.label("inference_pool").is_none_or(|of| of == pool))
-                .map(|sample| sample.value())
-                .reduce(f64::max)
-        });
+        let saturation =
+            ["llm_d_epp_flow_control_pool_saturation", "inference_extension_flow_control_pool_saturation"].iter().find_map(|name| {
+                page.family(name)
+                    .filter(|sample| sample.label("inference_pool").is_none_or(|of| of == pool))
+                    .map(|sample| sample.value())
+                    .reduce(f64::max)
+            });
         Self {
             queue: all(&["llm_d_epp_flow_control_queue_size", "inference_extension_flow_control_queue_size"]),
             saturation,
             stale: all(&["llm_d_epp_flow_control_stale_endpoints"]),
             poll_errors: all(&["llm_d_epp_datalayer_poll_errors_total", "llm_d_inference_scheduler_datalayer_poll_errors_total"]),
             requests: all(&["llm_d_epp_request_total", "inference_objective_request_total", "inference_model_request_total"]),
-            errors: all(&["llm_d_epp_request_error_total", "inference_objective_request_error_total", "inference_model_request_error_total"]),
+            errors: all(&[
+                "llm_d_epp_request_error_total",
+                "inference_objective_request_error_total",
+                "inference_model_request_error_total",
+            ]),
             running: all(&["llm_d_epp_request_running", "inference_objective_running_requests"]),
             dispatched: outcome("Dispatched"),
             rejected_capacity: outcome("RejectedCapacity"),

@@ -8,10 +8,11 @@ use super::probes::engine_container;
 use crate::engines::{DrainPromise, drain_promise};
 use crate::model::engine::EngineKind;
 use crate::model::object::pod::{Container, PreStop};
-use crate::model::object::PodSpec;
+use crate::model::object::{PodSpec, Workload};
 use crate::model::service::Replica;
 use crate::model::unknown::unknown;
 use crate::model::{Evidence, Known, Subject};
+use crate::systems::recognise::engine_of;
 
 /// Seconds that an engine needs to end after its last request.
 pub const EXIT_S: i64 = 5;
@@ -84,6 +85,13 @@ pub fn of_pod(world: &World, replica: &Replica) -> Option<Forecast> {
     let (_, pod) = world.objects.pod(&replica.subject)?;
     let (container, _) = engine_container(world, replica)?;
     Some(forecast(&replica.subject, "", &pod.spec, container, kind))
+}
+
+/// The forecast of a workload's pods by its template. `None` where the template runs no engine that is known.
+pub fn for_template(subject: &Subject, body: &Workload) -> Option<Forecast> {
+    let (kind, name, _) = engine_of(subject, &body.template_labels, &body.template_annotations, &body.template)?;
+    let container = body.template.containers.iter().chain(&body.template.init_containers).find(|container| container.name == name)?;
+    Some(forecast(subject, "spec.template.", &body.template, container, kind))
 }
 
 /// Requests that a stop now would cut, where that is known: all that run or wait, when nothing drains them.

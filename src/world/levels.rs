@@ -19,8 +19,12 @@ pub fn parent_sets_replicas(objects: &Catalogue, object: &Object) -> Option<Subj
     let parent = owner.subject(&object.meta.namespace);
     let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
     if group == "serving.kserve.io" {
-        // Without the object itself nobody can tell.
-        let above = objects.get(&parent)?;
+        const CLASS: &str = "serving.kserve.io/autoscalerClass";
+        let external = |object: &Object| object.meta.annotation(CLASS) == Some("external");
+        let Some(above) = objects.get(&parent) else {
+            // Its annotations are copied to what it makes. Of an LLMInferenceService nobody can tell without reading it.
+            return (owner.kind == "InferenceService" && !external(object)).then_some(parent);
+        };
         let Body::Other(body) = &above.body else { return None };
         let spec = body.get("spec")?;
         let sets = match owner.kind.as_str() {
@@ -28,7 +32,7 @@ pub fn parent_sets_replicas(objects: &Catalogue, object: &Object) -> Option<Subj
                 let role = if object.meta.name.contains("prefill") { spec.get("prefill")? } else { spec };
                 ["replicas", "scaling"].iter().any(|key| role.get(key).is_some_and(|value| !value.is_null()))
             }
-            _ => above.meta.annotation("serving.kserve.io/autoscalerClass") != Some("external"),
+            _ => !external(above),
         };
         return sets.then_some(parent);
     }
@@ -58,6 +62,7 @@ mod tests {
     #[case(child("DisaggregatedSetRoleScaler", "disaggregatedset.x-k8s.io/v1", "DisaggregatedSet"), None, false)]
     #[case(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "c", "namespace": "s"}}), None, false)]
     #[case(child("Deployment", "serving.kserve.io/v1alpha1", "LLMInferenceService"), None, false)]
+    #[case(child("Deployment", "serving.kserve.io/v1beta1", "InferenceService"), None, true)]
     #[case(child("Deployment", "serving.kserve.io/v1alpha1", "LLMInferenceService"), Some(kserve("LLMInferenceService", json!({"replicas": 2}), json!({}))), true)]
     #[case(child("Deployment", "serving.kserve.io/v1alpha1", "LLMInferenceService"), Some(kserve("LLMInferenceService", json!({}), json!({}))), false)]
     #[case(child("Deployment", "serving.kserve.io/v1beta1", "InferenceService"), Some(kserve("InferenceService", json!({}), json!({}))), true)]

@@ -10,24 +10,28 @@ pub mod durations;
 pub mod epp;
 pub mod facts;
 pub mod flow;
+pub mod gpu;
 pub mod forecast;
 pub mod groups;
 pub mod judge;
 pub mod levels;
 pub mod listing;
+pub mod prompts;
+pub mod proxy;
 pub mod owners;
 pub mod probes;
 pub mod prometheus;
 pub mod promotion;
-pub mod proxy;
 pub mod restarts;
 pub mod revision;
 pub mod router;
+pub mod scale_api;
 pub mod scale_values;
 pub mod scaling;
 pub mod sets;
 #[cfg(test)]
 mod tests;
+pub mod standby;
 pub mod views;
 
 use std::collections::BTreeMap;
@@ -80,6 +84,10 @@ pub struct World {
     pub pages: BTreeMap<Subject, Vec<MetricPage>>,
     /// Pages of GPU exporters by node, oldest first.
     pub exporters: BTreeMap<Subject, Vec<MetricPage>>,
+    /// Where prompt tokens came from between the last two pages, by engine.
+    pub prompts: BTreeMap<Subject, prompts::PromptSources>,
+    /// GPU occupancy: slots, cards, waiting pods.
+    pub gpu: gpu::Gpus,
     /// Logs by pod.
     pub logs: BTreeMap<Subject, Vec<ContainerLog>>,
     /// Earlier versions of objects by subject, oldest first.

@@ -48,8 +48,20 @@ pub struct Owned {
 
 /// Field managers of tools that keep an object as a file or chart states it: their next run sets the field again.
 const STATING: &[&str] = &[
-    "argocd", "argo-cd", "kustomize-controller", "helm-controller", "flux", "helm", "kubectl-client-side-apply", "terraform", "pulumi", "kapp", "fleetagent",
-    "config-sync", "configsync", "configmanagement",
+    "argocd",
+    "argo-cd",
+    "kustomize-controller",
+    "helm-controller",
+    "flux",
+    "helm",
+    "kubectl-client-side-apply",
+    "terraform",
+    "pulumi",
+    "kapp",
+    "fleetagent",
+    "config-sync",
+    "configsync",
+    "configmanagement",
 ];
 
 /// Whether a field manager states fields from a file, chart or repository, rather than setting them once. An Apply always does.
@@ -61,9 +73,10 @@ pub fn states_fields(writer: &Writer) -> bool {
 /// Whether a field manager is a person's tool: `kubectl`, `k9s`, an editor.
 pub fn is_person(writer: &Writer) -> bool {
     let lower = writer.manager.to_ascii_lowercase();
-    !states_fields(writer) && ["kubectl", "k9s", "lens", "headlamp", "mozilla", "rancher", "oc", "openshift-console"].iter().any(|tool| {
-        lower.strip_prefix(tool).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.', '/', '_']))
-    })
+    !states_fields(writer)
+        && ["kubectl", "k9s", "lens", "headlamp", "mozilla", "rancher", "oc", "openshift-console"]
+            .iter()
+            .any(|tool| lower.strip_prefix(tool).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.', '/', '_'])))
 }
 
 /// One version of an object in which `spec.replicas` differs from the version before it.
@@ -135,7 +148,8 @@ impl World {
         // Who wrote the number before and lost it since.
         for write in self.replica_writes(subject).iter().rev() {
             for writer in write.writers.iter().filter(|writer| !self.explained(subject, writer) && !controller_of(object, writer)) {
-                let known = out.iter().any(|owned| owned.field == "spec.replicas" && owned.writer == Decider::Manager(writer.manager.clone()));
+                let known =
+                    out.iter().any(|owned| owned.field == "spec.replicas" && owned.writer == Decider::Manager(writer.manager.clone()));
                 if !known {
                     let at = writer.time.unwrap_or(write.at);
                     let mut owned = by_writer(subject, "spec.replicas", writer, Some(at), "spec.replicas");
@@ -228,7 +242,9 @@ fn owns(writer: &Writer, field: &str) -> bool {
 
 /// Whether a manager is the controller that the object belongs to anyway: what it writes is its owner's doing.
 fn controller_of(object: &Object, writer: &Writer) -> bool {
-    object.meta.controller().is_some() && !is_person(writer) && (writer.operation != "Apply" || !STATING.iter().any(|tool| writer.manager.to_ascii_lowercase().starts_with(tool)))
+    object.meta.controller().is_some()
+        && !is_person(writer)
+        && (writer.operation != "Apply" || !STATING.iter().any(|tool| writer.manager.to_ascii_lowercase().starts_with(tool)))
 }
 
 fn by_writer(subject: &Subject, field: &'static str, writer: &Writer, at: Option<Timestamp>, place: &str) -> Owned {

@@ -70,7 +70,10 @@ fn a_child_belongs_to_its_parent_and_an_applied_file_states_its_number() {
     let mut doc = deployment(2, json!([]));
     doc["metadata"]["ownerReferences"] = json!([{"apiVersion": "x.io/v1", "kind": "Model", "name": "m", "controller": true}]);
     let found = owners(&[doc], Vec::new());
-    assert!(found.contains(&("spec".into(), "model/s/m".into())) && found.contains(&("spec.replicas".into(), "model/s/m".into())), "{found:?}");
+    assert!(
+        found.contains(&("spec".into(), "model/s/m".into())) && found.contains(&("spec.replicas".into(), "model/s/m".into())),
+        "{found:?}"
+    );
     let mut doc = deployment(2, json!([]));
     doc["metadata"]["annotations"] = json!({"kubectl.kubernetes.io/last-applied-configuration": "{\"spec\":{\"replicas\":2}}",
         "argocd.argoproj.io/tracking-id": "models:apps/Deployment:s/a"});

@@ -5,10 +5,10 @@
 use serde_json::Value;
 
 use super::World;
+use crate::model::Known;
 use crate::model::engine::HttpAnswer;
 use crate::model::object::autoscale::quantity;
 use crate::model::unknown::unknown;
-use crate::model::Known;
 
 /// What a query gave.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -176,7 +176,11 @@ mod tests {
     #[rstest]
     #[case("/api/v1/query?query=sum(a{b=\"c\"})", EMPTY, Some(Given::NoSeries))]
     #[case("/api/v1/query?query=sum%28a%7Bb%3D%22c%22%7D%29&time=3", EMPTY, Some(Given::NoSeries))]
-    #[case("/prom/api/v1/query?time=1&query=sum(a{b=%22c%22})", r#"{"data":{"resultType":"vector","result":[{"metric":{},"value":[1,"0"]}]}}"#, Some(Given::Value(0.0)))]
+    #[case(
+        "/prom/api/v1/query?time=1&query=sum(a{b=%22c%22})",
+        r#"{"data":{"resultType":"vector","result":[{"metric":{},"value":[1,"0"]}]}}"#,
+        Some(Given::Value(0.0))
+    )]
     #[case("/api/v1/query?query=sum(a{b=\"c\"})", r#"{"data":{"resultType":"scalar","result":[1,"7"]}}"#, Some(Given::Value(7.0)))]
     #[case("/api/v1/query?query=sum(a{b=\"c\"})", "nonsense", None)]
     fn queries(#[case] path: &str, #[case] body: &str, #[case] wanted: Option<Given>) {

@@ -42,9 +42,8 @@ pub fn stopped(object: &Object, route: &Route) -> Option<Evidence> {
         .status
         .iter()
         .map(|parent| {
-            let condition = kinds
-                .iter()
-                .find_map(|kind| meta::condition(&parent.conditions, kind).filter(|condition| condition.is_false()))?;
+            let condition =
+                kinds.iter().find_map(|kind| meta::condition(&parent.conditions, kind).filter(|condition| condition.is_false()))?;
             let place = Place::Condition(condition.kind.clone());
             Some(Evidence::new(&object.subject(), place, condition.shown(), condition.since).of_uid(&object.meta.uid))
         })
@@ -54,11 +53,7 @@ pub fn stopped(object: &Object, route: &Route) -> Option<Evidence> {
 
 /// Answers of gateways to requests that this route takes, oldest first. Of two routes on one gateway the one with the longer match takes
 /// the request; where both match alike (they differ in hosts or headers) nobody knows whose it was, and it counts for none.
-pub fn answers_via<'a>(
-    objects: &Catalogue,
-    answers: &'a BTreeMap<Subject, Vec<HttpAnswer>>,
-    route: &Subject,
-) -> Vec<&'a HttpAnswer> {
+pub fn answers_via<'a>(objects: &Catalogue, answers: &'a BTreeMap<Subject, Vec<HttpAnswer>>, route: &Subject) -> Vec<&'a HttpAnswer> {
     let Some((_, body)) = objects.route(route) else { return Vec::new() };
     let mut found: Vec<&HttpAnswer> = body
         .parents
@@ -79,11 +74,7 @@ pub fn answers_via<'a>(
 }
 
 /// Answers of gateways to requests for this pool, oldest first.
-pub fn answers_for<'a>(
-    objects: &Catalogue,
-    answers: &'a BTreeMap<Subject, Vec<HttpAnswer>>,
-    pool: &Subject,
-) -> Vec<&'a HttpAnswer> {
+pub fn answers_for<'a>(objects: &Catalogue, answers: &'a BTreeMap<Subject, Vec<HttpAnswer>>, pool: &Subject) -> Vec<&'a HttpAnswer> {
     let mut found: Vec<&HttpAnswer> =
         routes_to(objects, pool).iter().flat_map(|(route, _)| answers_via(objects, answers, &route.subject())).collect();
     found.sort_by_key(|answer| answer.at);

@@ -15,16 +15,15 @@ use crate::model::unknown::unknown;
 use crate::model::{Evidence, Fact, Known, Place, Subject};
 
 /// Queue of each endpoint that the router knows: name of the family, and of the label that names the endpoint.
-const PER_ENDPOINT: &[(&str, &str)] = &[
-    ("llm_d_epp_per_endpoint_queue_size", "model_server_endpoint"),
-    ("inference_pool_per_pod_queue_size", "model_server_pod"),
-];
+const PER_ENDPOINT: &[(&str, &str)] =
+    &[("llm_d_epp_per_endpoint_queue_size", "model_server_endpoint"), ("inference_pool_per_pod_queue_size", "model_server_pod")];
 
 /// Number of endpoints with fresh metrics.
 const READY: &[&str] = &["llm_d_epp_ready_endpoints", "inference_pool_ready_pods"];
 
 /// Prefixes of the families that this module and its rules read.
-pub const ROUTER_PREFIXES: &[&str] = &["llm_d_epp_", "llm_d_inference_scheduler_", "inference_pool_", "inference_extension_", "inference_objective_", "inference_model_"];
+pub const ROUTER_PREFIXES: &[&str] =
+    &["llm_d_epp_", "llm_d_inference_scheduler_", "inference_pool_", "inference_extension_", "inference_objective_", "inference_model_"];
 
 /// What one pool's router says.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +70,9 @@ impl RouterReading {
         let pods = if endpoints.len() == 1 { "1 pod".to_owned() } else { format!("{} pods", endpoints.len()) };
         let counted = if ranks == 1 { "1 endpoint".to_owned() } else { format!("{ranks} endpoints") };
         Some(match per_pod.iter().copied().collect::<Vec<_>>().as_slice() {
+            [] | [1] if endpoints.len() < 2 => format!("the router counts {counted}"),
             [] | [1] => format!("the router counts {counted}, one in each of {pods}"),
+            [n] if endpoints.len() == 1 => format!("the router counts {counted}: {n} data-parallel ranks of 1 pod, so 1 replica"),
             [n] => format!("the router counts {counted}: {n} data-parallel ranks in each of {pods}, so {pods} and not {ranks} replicas"),
             _ => format!("the router counts {counted}: data-parallel ranks of {pods}"),
         })

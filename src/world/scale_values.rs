@@ -32,12 +32,20 @@ impl World {
             && let Some(replicas) = replicas_of(object)
         {
             values.know("asked", replicas, "spec.replicas", object.seen);
+        } else if self.scaling.contains_key(subject)
+            && self.objects.workload(subject).is_none()
+            && let (Some(replicas), Some(answer)) = (self.asked_of(subject), self.scale_answer(subject))
+        {
+            values.know("asked", replicas, &answer.request(), answer.at);
         }
         if let Some((since, evidence)) = self.zero_since(subject) {
             values.know("since", since, &evidence.to_string(), since);
         }
         if self.dropped(subject) {
-            values.lack("requests-lost", "no counters of the pods that were ended were read: how many of their requests were cut is not known");
+            values.lack(
+                "requests-lost",
+                "no counters of the pods that were ended were read: how many of their requests were cut is not known",
+            );
         }
         values
     }
@@ -51,7 +59,10 @@ impl World {
         count("hpa-min", hpa.min.clone(), "spec.minReplicas");
         count("hpa-max", hpa.max.clone(), "spec.maxReplicas");
         values.set("hpa-metric", present(hpa, object.seen));
-        values.set("hpa-metric-pods", self.covered(object, hpa).map(|n| Fact::new(Scalar::from(n), "pods that the average counts", self.now)));
+        values.set(
+            "hpa-metric-pods",
+            self.covered(object, hpa).map(|n| Fact::new(Scalar::from(n), "pods that the average counts", self.now)),
+        );
         let works = self.scaling.get(&hpa.target.subject(&object.meta.namespace)).and_then(|scaling| {
             scaling.scalers.iter().find(|scaler| scaler.subject == object.subject()).map(|scaler| scaler.works.clone())
         });
@@ -71,7 +82,10 @@ impl World {
             scaling.scalers.iter().find(|scaler| scaler.subject == object.subject()).map(|scaler| scaler.works.clone())
         });
         if let Some(works) = works {
-            values.set("autoscaling", works.map(|works| Fact::new(Scalar::from(works.word()), "condition Ready, pause annotations", object.seen)));
+            values.set(
+                "autoscaling",
+                works.map(|works| Fact::new(Scalar::from(works.word()), "condition Ready, pause annotations", object.seen)),
+            );
         }
     }
 
@@ -179,7 +193,10 @@ mod tests {
     fn a_number_that_was_never_computed_is_unknown() {
         let status = json!({"desiredReplicas": 0, "currentReplicas": 2,
             "conditions": [{"type": "ScalingActive", "status": "False", "reason": "FailedGetPodsMetric"}]});
-        let world = world(&[deployment(2), hpa(json!({"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"averageValue": "1"}}}), status)]);
+        let world = world(&[
+            deployment(2),
+            hpa(json!({"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"averageValue": "1"}}}), status),
+        ]);
         let values = world.scale_values(&Subject::parse("hpa/s/h"));
         for name in ["hpa-desired", "hpa-metric", "hpa-metric-pods"] {
             assert!(values.get(name).unwrap().is_err(), "{name}");

@@ -124,9 +124,11 @@ fn maker(objects: &Catalogue, object: &Object, hpa: &Hpa) -> Option<Subject> {
         objects
             .scaled_objects()
             .find(|(scaled, body)| {
+                // The cheap comparisons first: this runs for each HPA over all ScaledObjects.
                 scaled.meta.namespace == *namespace
+                    && (body.hpa_name == object.meta.name
+                        || object.meta.label("scaledobject.keda.sh/name") == Some(scaled.meta.name.as_str()))
                     && body.target.subject(namespace) == target
-                    && (body.hpa_name == object.meta.name || object.meta.label("scaledobject.keda.sh/name") == Some(scaled.meta.name.as_str()))
             })
             .map(|(scaled, _)| scaled.subject())
     };
@@ -155,13 +157,18 @@ fn hpa(object: &Object, hpa: &Hpa, made_by: Option<Subject>) -> Scaler {
         (Some(able), _) => (Ok(Works::Off), Some(able)),
         (None, Some(active)) if active.is_true() => (Ok(Works::On), Some(active)),
         // KEDA holds its target at zero: its HPA rests meanwhile, and that is no fault.
-        (None, Some(active)) if active.is_false() && active.reason == "ScalingDisabled" && made_by.is_some() => (Ok(Works::On), Some(active)),
-        (None, Some(active)) if active.is_false() && active.reason == "ScalingDisabled" && hpa_at_zero(hpa) => (Ok(Works::On), Some(active)),
+        (None, Some(active)) if active.is_false() && active.reason == "ScalingDisabled" && made_by.is_some() => {
+            (Ok(Works::On), Some(active))
+        }
+        (None, Some(active)) if active.is_false() && active.reason == "ScalingDisabled" && hpa_at_zero(hpa) => {
+            (Ok(Works::On), Some(active))
+        }
         (None, Some(active)) if active.is_false() => (Ok(Works::Off), Some(active)),
         _ => (unknown(format!("{subject} has no condition ScalingActive")), None),
     };
     let evidence = because.map(|condition| shown(&subject, condition).of_uid(&object.meta.uid));
-    let why = because.map_or_else(|| "it has not judged anything yet".to_owned(), |condition| format!("{} is {}", condition.kind, condition.shown()));
+    let why = because
+        .map_or_else(|| "it has not judged anything yet".to_owned(), |condition| format!("{} is {}", condition.kind, condition.shown()));
     Scaler { kind: ScalerKind::Hpa, made_by, works, why: format!("{subject}: {why}"), evidence, subject }
 }
 
@@ -187,7 +194,9 @@ fn keda(object: &Object, scaled: &ScaledObject) -> Scaler {
             let active = scaled.condition("Active").map(|active| format!(", Active is {}", active.shown())).unwrap_or_default();
             (Ok(Works::On), format!("Ready is {}{active}", ready.shown()), Some(shown(&subject, ready)))
         }
-        (false, Some(ready)) => (unknown(format!("{subject}: Ready is {}", ready.shown())), format!("Ready is {}", ready.shown()), Some(shown(&subject, ready))),
+        (false, Some(ready)) => {
+            (unknown(format!("{subject}: Ready is {}", ready.shown())), format!("Ready is {}", ready.shown()), Some(shown(&subject, ready)))
+        }
         (false, None) => (unknown(format!("{subject} has no condition Ready")), "it has no condition Ready".to_owned(), None),
     };
     Scaler {
@@ -210,7 +219,9 @@ fn other(object: &Object, body: &serde_json::Value, kind: ScalerKind) -> Scaler 
     };
     let judged = ["AbleToScale", "ScalingActive", "Ready"].into_iter().filter_map(|kind| Some((kind, said(kind)?)));
     let (works, why) = match (kind, judged.clone().find(|(_, (status, _))| status == "False"), judged.clone().next()) {
-        (ScalerKind::Variant, ..) => (unknown("it only publishes a number: whoever reads it scales"), "it only publishes a number".to_owned()),
+        (ScalerKind::Variant, ..) => {
+            (unknown("it only publishes a number: whoever reads it scales"), "it only publishes a number".to_owned())
+        }
         (_, Some((kind, (_, reason))), _) => (Ok(Works::Off), format!("{kind} is False ({reason})")),
         (_, None, Some((kind, (status, _)))) if status == "True" => (Ok(Works::On), format!("{kind} is True")),
         _ => (unknown(format!("{subject} has no condition that tells")), "no condition tells".to_owned()),
@@ -265,7 +276,8 @@ mod tests {
     }
 
     fn hpa(name: &str, active: (&str, &str), owner: Option<&str>) -> Value {
-        let owners = owner.map(|owner| json!([{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": owner, "controller": true}]));
+        let owners =
+            owner.map(|owner| json!([{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": owner, "controller": true}]));
         json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
             "metadata": {"name": name, "namespace": "s", "ownerReferences": owners},
             "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "a"}, "maxReplicas": 4},
@@ -297,7 +309,11 @@ mod tests {
 
     #[test]
     fn an_hpa_of_a_scaled_object_is_no_second_autoscaler() {
-        let all = scaling(&catalogue(&[hpa("keda-hpa-so", ("True", ""), Some("so")), hpa("mine", ("True", ""), None), scaled(json!({}), "True")]));
+        let all = scaling(&catalogue(&[
+            hpa("keda-hpa-so", ("True", ""), Some("so")),
+            hpa("mine", ("True", ""), None),
+            scaled(json!({}), "True"),
+        ]));
         let roots: Vec<_> = all[&Subject::parse("deployment/s/a")].roots().map(|scaler| scaler.subject.to_string()).collect();
         assert_eq!(roots, ["hpa/s/mine", "scaledobject/s/so"]);
     }
@@ -309,7 +325,10 @@ mod tests {
                 "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "a"}}, "status": status})
         };
         let conflict = json!({"conditions": [{"type": "AbleToScale", "status": "False", "reason": "Conflict"}]});
-        let all = scaling(&catalogue(&[doc("autoscaling.aibrix.ai/v1alpha1", "PodAutoscaler", conflict), doc("llmd.ai/v1alpha1", "VariantAutoscaling", json!({}))]));
+        let all = scaling(&catalogue(&[
+            doc("autoscaling.aibrix.ai/v1alpha1", "PodAutoscaler", conflict),
+            doc("llmd.ai/v1alpha1", "VariantAutoscaling", json!({})),
+        ]));
         let scaling = &all[&Subject::parse("deployment/s/a")];
         assert_eq!((scaling.works.clone(), scaling.scalers.len()), (Ok(Works::Off), 2));
         assert!(super::scaling(&catalogue(&[doc("x.io/v1", "PodAutoscaler", json!({}))])).is_empty());

@@ -9,7 +9,8 @@ use crate::world::World;
 
 /// Adds the values of autoscalers, of what they scale, and of whatever else asks for replicas.
 pub(super) fn add(world: &World, subjects: &mut Subjects) {
-    let scalers = world.objects.hpas().map(|(object, _)| object.subject()).chain(world.objects.scaled_objects().map(|(object, _)| object.subject()));
+    let scalers =
+        world.objects.hpas().map(|(object, _)| object.subject()).chain(world.objects.scaled_objects().map(|(object, _)| object.subject()));
     let others = world.objects.all().filter(|(_, object)| matches!(object.body, Body::Other(_))).map(|(subject, _)| subject.clone());
     let scaled = world.scaling.keys().chain(world.history.keys()).cloned();
     let all: BTreeSet<Subject> = scalers.chain(others).chain(scaled).collect();

@@ -57,6 +57,13 @@ fn says(world: &World, subject: &Subject, report: &EngineReport, entry: &mut Ent
             for name in ["running", "waiting", "kv-usage"] {
                 entry.values.lack(name, why.why());
             }
+            // The engine was not asked: its router knows its ranks as endpoints.
+            if let Some((ranks, reading)) = world.routers.values().find_map(|reading| {
+                let known = reading.endpoints.as_ref()?.get(subject.name()).filter(|_| reading.pod.namespace() == subject.namespace())?;
+                Some((known.len(), reading))
+            }) {
+                entry.values.know("engines", ranks as f64, &format!("endpoints that the router {} counts", reading.pod.name()), reading.at);
+            }
         }
     }
     if let Some(page) = world.pages.get(subject).and_then(|pages| pages.last()) {

@@ -1,15 +1,15 @@
 //! The whole: sums over engines and nodes, and who is least loaded.
 
 use super::entry::{Entry, Subjects};
-use super::node::{slots, unread};
 use crate::model::engine::EngineLoad;
 use crate::model::{Fact, Known, Subject, Unknown};
 use crate::world::World;
+use crate::world::gpu::NodeGpus;
 
 /// Adds the fleet.
 pub(super) fn add(world: &World, subjects: &mut Subjects) {
     let fleet = Subject::fleet();
-    if let Some(why) = unread(world, "nodes") {
+    if let Some(why) = &world.gpu.hidden {
         subjects.at(&fleet).why.push(format!("nodes were not read: {why}"));
     }
     load(world, subjects.at(&fleet));
@@ -60,20 +60,17 @@ fn least_loaded<'a>(sampled: &[(&'a Subject, &EngineLoad)]) -> Option<&'a Subjec
 }
 
 fn gpus(world: &World, entry: &mut Entry) {
-    let slots = slots(world);
-    let hidden = unread(world, "nodes").or_else(|| {
-        let none = world.objects.nodes().next().is_none();
-        none.then(|| Unknown::because("no node was read"))
-    });
-    let sum = |one: &dyn Fn(&super::node::Slots) -> Known<u32>| -> Known<u32> {
-        if let Some(why) = &hidden {
-            return Err(why.clone());
-        }
-        slots.iter().try_fold(0u32, |sum, (_, slots)| Ok(sum.saturating_add(one(slots)?)))
-    };
     let source = "sum over nodes";
-    entry.count("gpu-capacity", &sum(&|slots| Ok(slots.capacity)), source, world.now);
-    entry.count("gpu-allocatable", &sum(&|slots| Ok(slots.allocatable)), source, world.now);
-    entry.count("gpu-requested", &sum(&|slots| slots.requested.clone()), source, world.now);
-    entry.count("gpu-free", &sum(&super::node::Slots::free), source, world.now);
+    let gpu = &world.gpu;
+    entry.count("gpu-capacity", &gpu.total(|node| Ok(node.capacity())), source, world.now);
+    entry.count("gpu-allocatable", &gpu.total(|node| Ok(node.allocatable())), source, world.now);
+    entry.count("gpu-unhealthy", &gpu.total(|node| Ok(node.unhealthy())), source, world.now);
+    entry.count("gpu-requested", &gpu.total(NodeGpus::requested), source, world.now);
+    entry.count("gpu-free", &gpu.total(NodeGpus::free), source, world.now);
+    entry.count(
+        "gpu-physical",
+        &gpu.total(|node| node.physical.as_ref().map(|(cards, _)| *cards).map_err(Clone::clone)),
+        source,
+        world.now,
+    );
 }

@@ -22,6 +22,8 @@ pub(super) fn add(world: &World, subjects: &mut Subjects) {
             None => {
                 entry.values.know("gpu-requested", gpus(&|_| true), source, world.now);
                 entry.values.know("gpu-held-asleep", gpus(&|replica| replica.state == ReplicaState::Sleeping), source, world.now);
+                let idle = gpus(&|replica| replica.pods.iter().any(|pod| world.gpu.idle.contains_key(pod)));
+                entry.values.know("gpu-held-idle", idle, "counters of their engines since they started", world.now);
             }
         }
         let Some((object, body)) = world.objects.workload(subject) else { continue };

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use crate::model::Subject;
 use crate::model::object::WorkloadKind;
 use crate::model::service::Replica;
-use crate::systems::recognise::engine_of;
 use crate::world::World;
-use crate::world::forecast::{Forecast, forecast, of_pod};
+use crate::world::forecast::{Forecast, for_template, of_pod};
 
 /// The settings of one workload (or one pod), and the pods to which they apply.
 pub(super) struct Settings<'a> {
@@ -36,9 +35,7 @@ pub(super) fn settings(world: &World) -> Vec<Settings<'_>> {
         if below && !pods.contains_key(&subject) {
             continue;
         }
-        let Some((kind, name, _)) = engine_of(&subject, &body.template_labels, &body.template_annotations, &body.template) else { continue };
-        let Some(container) = body.template.containers.iter().chain(&body.template.init_containers).find(|container| container.name == name) else { continue };
-        let forecast = forecast(&subject, "spec.template.", &body.template, container, kind);
+        let Some(forecast) = for_template(&subject, body) else { continue };
         out.push(Settings { pods: pods.remove(&subject).unwrap_or_default(), subject, forecast });
     }
     for (subject, of) in pods.into_iter().filter(|(subject, _)| subject.kind() == "pod") {

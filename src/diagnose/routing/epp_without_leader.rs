@@ -26,12 +26,9 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
         let lost = match picker.lease.as_ref() {
             Some(lease) if lease.holder.is_empty() => format!("{} has no holder", lease.subject),
             Some(lease) => match (lease.expired_s, lease.renewed) {
-                (Some(past), Some(at)) => format!(
-                    "{} was last renewed at {at} by {} and ran out {} ago",
-                    lease.subject,
-                    lease.holder_pod(),
-                    time::span(past)
-                ),
+                (Some(past), Some(at)) => {
+                    format!("{} was last renewed at {at} by {} and ran out {} ago", lease.subject, lease.holder_pod(), time::span(past))
+                }
                 _ => unknown.to_string(),
             },
             None => unknown.to_string(),

@@ -6,6 +6,7 @@ mod pool_selects_nothing;
 mod port_mismatch;
 mod proof;
 mod ready_not_listed;
+mod role_down;
 mod route_not_accepted;
 mod router_down;
 mod router_metrics_stale;
@@ -26,5 +27,6 @@ pub const RULES: &[Rule] = &[
     Rule { codes: &[Code::RouterDown], check: router_down::check },
     Rule { codes: &[Code::RouterSeesFewer], check: router_sees_fewer::check },
     Rule { codes: &[Code::RouterMetricsStale], check: router_metrics_stale::check },
+    Rule { codes: &[Code::RoleDown], check: role_down::check },
     Rule { codes: &[Code::EppWithoutLeader], check: epp_without_leader::check },
 ];

@@ -88,9 +88,11 @@ fn not_taken_up(world: &World, object: &Object, pool: &InferencePool) -> Option<
             finding = finding.proof(Evidence::field(&route.subject(), "spec.rules[].backendRefs", value));
         }
     }
-    Some(finding
-        .remedy(format!("let an HTTPRoute that a gateway accepts name {} {} as its backend", object.group(), subject.name()))
-        .remedy("see that the gateway's controller knows InferencePools of this API group"))
+    Some(
+        finding
+            .remedy(format!("let an HTTPRoute that a gateway accepts name {} {} as its backend", object.group(), subject.name()))
+            .remedy("see that the gateway's controller knows InferencePools of this API group"),
+    )
 }
 
 fn just_made(world: &World, object: &Object) -> bool {

@@ -43,7 +43,9 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
             let nearest = live()
                 .filter(|(pod, _)| !router.contains(&pod.subject()))
                 .map(|(pod, _)| (selector.missing(&pod.meta.labels), pod))
-                .min_by_key(|(missing, pod)| (missing.len(), world.replicas.get(&pod.subject()).is_none_or(|r| r.engine.is_err()), pod.subject()));
+                .min_by_key(|(missing, pod)| {
+                    (missing.len(), world.replicas.get(&pod.subject()).is_none_or(|r| r.engine.is_err()), pod.subject())
+                });
             if let Some((missing, pod)) = nearest {
                 let labels: Vec<String> = pod.meta.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
                 finding.summary = format!("{}; {} comes nearest and lacks {}", finding.summary, pod.subject(), missing.join(", "));

@@ -1,7 +1,7 @@
 //! Words and proof that several rules of this family share.
 
-use crate::model::object::{InferencePool, Object};
 use crate::model::object::meta::Condition;
+use crate::model::object::{InferencePool, Object};
 use crate::model::{Evidence, Place};
 
 /// A condition of an object as evidence.
@@ -13,7 +13,6 @@ pub(super) fn condition_proof(object: &Object, condition: &Condition) -> Evidenc
 pub(super) fn said(condition: &Condition) -> String {
     format!("{} is {}", condition.kind, condition.shown())
 }
-
 
 /// What the gateway is to do while no picker answers.
 pub(super) fn mode_words(pool: &InferencePool) -> String {

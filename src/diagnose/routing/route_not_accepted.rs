@@ -23,7 +23,8 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
 fn look(world: &World, object: &Object, route: &Route) -> Option<Finding> {
     let subject = object.subject();
     let denied = route.status.iter().find_map(|parent| {
-        let condition = ["Accepted", "ResolvedRefs"].iter().find_map(|kind| condition(&parent.conditions, kind).filter(|c| c.is_false()))?;
+        let condition =
+            ["Accepted", "ResolvedRefs"].iter().find_map(|kind| condition(&parent.conditions, kind).filter(|c| c.is_false()))?;
         Some((parent, condition))
     });
     let wrong = route.backends.iter().find_map(|backend| Some((backend, wrong_group(world, object, backend)?)));
@@ -34,8 +35,7 @@ fn look(world: &World, object: &Object, route: &Route) -> Option<Finding> {
             if let Some((backend, pool)) = &wrong {
                 words = format!("{words}; {}", groups(backend, pool));
             }
-            let mut finding =
-                Finding::new(Code::RouteNotAccepted, &subject, words, condition_proof(object, denied)).also(&parent.parent);
+            let mut finding = Finding::new(Code::RouteNotAccepted, &subject, words, condition_proof(object, denied)).also(&parent.parent);
             if denied.kind != "Accepted"
                 && let Some(accepted) = condition(&parent.conditions, "Accepted").filter(|accepted| accepted.is_true())
             {
@@ -71,9 +71,11 @@ fn look(world: &World, object: &Object, route: &Route) -> Option<Finding> {
     } else {
         for backend in &route.backends {
             if let Some(missing) = missing(world, object, backend) {
-                finding = finding
-                    .remedy(format!("create {missing}, or name a backend that exists"))
-                    .proof(Evidence::field(&subject, "spec.rules[].backendRefs", format!("{missing} is not seen")));
+                finding = finding.remedy(format!("create {missing}, or name a backend that exists")).proof(Evidence::field(
+                    &subject,
+                    "spec.rules[].backendRefs",
+                    format!("{missing} is not seen"),
+                ));
             }
         }
         if finding.remedies.is_empty() {
@@ -179,14 +181,22 @@ mod tests {
             .proxy_answer(-3, "/v1/chat/completions", 500)
             .build()
             .only(Code::RouteNotAccepted);
-        assert!(finding.summary.contains("inference.networking.x-k8s.io") && finding.summary.contains("callers get 500"), "{}", finding.summary);
+        assert!(
+            finding.summary.contains("inference.networking.x-k8s.io") && finding.summary.contains("callers get 500"),
+            "{}",
+            finding.summary
+        );
         assert!(finding.remedies.iter().any(|remedy| remedy.contains("inference.networking.k8s.io")), "{:?}", finding.remedies);
         assert!(finding.subjects.iter().any(|subject| subject.as_str() == "inferencepool/s/p"));
     }
 
     #[test]
     fn a_route_that_nobody_took_up() {
-        let world = Kit::new().pool("p", |_| ()).route("r", "p", &[]).with("httproute/s/r", |route| route["status"] = serde_json::json!({})).build();
+        let world = Kit::new()
+            .pool("p", |_| ())
+            .route("r", "p", &[])
+            .with("httproute/s/r", |route| route["status"] = serde_json::json!({}))
+            .build();
         assert!(world.only(Code::RouteNotAccepted).summary.contains("gateway/s/gw"));
     }
 }

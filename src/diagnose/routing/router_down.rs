@@ -30,9 +30,8 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
 
 /// Why nobody answers, from what its pods do.
 fn why(world: &World, picker: &Picker) -> String {
-    let asked_none = picker.workloads.iter().find(|workload| {
-        world.objects.workload(workload).is_some_and(|(_, body)| body.replicas == Ok(0))
-    });
+    let asked_none =
+        picker.workloads.iter().find(|workload| world.objects.workload(workload).is_some_and(|(_, body)| body.replicas == Ok(0)));
     match (picker.pods.as_slice(), asked_none) {
         ([], Some(workload)) => format!("{workload} asks for 0 replicas"),
         ([], None) => format!("{} has no ready endpoint and no pod of it is seen", picker.service),
@@ -63,7 +62,8 @@ fn requests(world: &World, subject: &Subject, picker: &Picker, pool: &InferenceP
         Passing::Passes(answer) => {
             finding.evidence.push(answer.evidence());
             let how = if mode == "FailOpen" { "the gateway picks any endpoint by itself" } else { "the proxy passes them all the same" };
-            let words = format!("requests pass ({} at {}): {how}, without regard to load and cache ({mode})", answer.outcome_word(), answer.at);
+            let words =
+                format!("requests pass ({} at {}): {how}, without regard to load and cache ({mode})", answer.outcome_word(), answer.at);
             (words, Severity::Warning)
         }
         Passing::Fails(answer) => {
@@ -72,7 +72,8 @@ fn requests(world: &World, subject: &Subject, picker: &Picker, pool: &InferenceP
             (format!("requests fail: the proxy answered {} at {}{although}", answer.outcome_word(), answer.at), Severity::Critical)
         }
         Passing::Unseen if mode == "FailOpen" => (
-            "its failure mode is FailOpen, which promises that the gateway picks any endpoint by itself; no answer of the proxy was seen".into(),
+            "its failure mode is FailOpen, which promises that the gateway picks any endpoint by itself; no answer of the proxy was seen"
+                .into(),
             Severity::Critical,
         ),
         Passing::Unseen => (format!("its failure mode is {mode}: the gateway drops the requests"), Severity::Critical),
@@ -80,9 +81,8 @@ fn requests(world: &World, subject: &Subject, picker: &Picker, pool: &InferenceP
 }
 
 fn advised(world: &World, picker: &Picker, finding: Finding) -> Finding {
-    let asked_none = picker.workloads.iter().find(|workload| {
-        world.objects.workload(workload).is_some_and(|(_, body)| body.replicas == Ok(0))
-    });
+    let asked_none =
+        picker.workloads.iter().find(|workload| world.objects.workload(workload).is_some_and(|(_, body)| body.replicas == Ok(0)));
     let finding = match asked_none {
         Some(workload) => finding.remedy(format!("scale {workload} to 1 or more")),
         None => finding.remedy("bring a router pod up: read its log and its last exit, its config and its rights"),

@@ -151,7 +151,10 @@ impl Stale {
                 Evidence::new(pod, Place::Metric(running.source.clone()), value, Some(running.at))
             })
             .collect();
-        Some((format!("while {} idle", if loads.len() == 1 { "its engine is".into() } else { format!("{} engines are", loads.len()) }), proof))
+        Some((
+            format!("while {} idle", if loads.len() == 1 { "its engine is".into() } else { format!("{} engines are", loads.len()) }),
+            proof,
+        ))
     }
 }
 

@@ -53,11 +53,7 @@ fn lacks_pods(world: &World, subject: &Subject, reading: &RouterReading, listed:
     let mut finding = Finding::new(
         Code::RouterSeesFewer,
         subject,
-        format!(
-            "the router of {} counts {counts} of {listed} listed pods: it does not know {}",
-            subject.name(),
-            names.join(", ")
-        ),
+        format!("the router of {} counts {counts} of {listed} listed pods: it does not know {}", subject.name(), names.join(", ")),
         Evidence::new(
             &reading.pod,
             Place::Metric("endpoints".into()),
@@ -112,7 +108,12 @@ fn fewer_in_all(subject: &Subject, reading: &RouterReading, listed: &[&Subject])
         Finding::new(
             Code::RouterSeesFewer,
             subject,
-            format!("the router of {} counts {} ready, {} are listed", subject.name(), crate::diagnose::support::number(ready.value), counted(wanted, "pod")),
+            format!(
+                "the router of {} counts {} ready, {} are listed",
+                subject.name(),
+                crate::diagnose::support::number(ready.value),
+                counted(wanted, "pod")
+            ),
             Evidence::new(&reading.pod, Place::Metric(ready.source.clone()), crate::diagnose::support::number(ready.value), Some(ready.at)),
         )
         .also(&reading.pod)

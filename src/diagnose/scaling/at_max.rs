@@ -33,7 +33,8 @@ fn above_target(hpa: &Hpa) -> bool {
 fn finding(world: &World, object: &Object, hpa: &Hpa, desired: u32, max: u32, proof: Evidence) -> Finding {
     let subject = object.subject();
     let target = hpa.target.subject(&object.meta.namespace);
-    let maker = world.scaling.get(&target).and_then(|scaling| scaling.scalers.iter().find(|scaler| scaler.subject == subject)?.made_by.clone());
+    let maker =
+        world.scaling.get(&target).and_then(|scaling| scaling.scalers.iter().find(|scaler| scaler.subject == subject)?.made_by.clone());
     let serving = world.workloads.get(&target).and_then(|view| view.funnel.serving.clone().ok());
     let serves = serving.filter(|serving| *serving < desired).map(|serving| format!(", and {serving} of them serve")).unwrap_or_default();
     let metric = hpa.current_metrics.first().map(|metric| format!("; {} is at {}", metric.name, metric.value)).unwrap_or_default();
@@ -46,7 +47,9 @@ fn finding(world: &World, object: &Object, hpa: &Hpa, desired: u32, max: u32, pr
     .proof(Evidence::field(&subject, "spec.maxReplicas", max.to_string()).of_uid(&object.meta.uid))
     .also(&target);
     let finding = match serving {
-        Some(serving) if serving < desired => finding.remedy("first see why those on their way do not serve: a higher maximum adds nothing before they do"),
+        Some(serving) if serving < desired => {
+            finding.remedy("first see why those on their way do not serve: a higher maximum adds nothing before they do")
+        }
         _ => finding,
     };
     raise(finding, &subject, maker.as_ref())
@@ -79,7 +82,10 @@ mod tests {
         let mut doc = hpa("h", "True", "", desired);
         doc["status"]["currentMetrics"][0]["pods"]["current"]["averageValue"] = metric.into();
         if capped {
-            doc["status"]["conditions"].as_array_mut().unwrap().push(json!({"type": "ScalingLimited", "status": "True", "reason": "TooManyReplicas"}));
+            doc["status"]["conditions"]
+                .as_array_mut()
+                .unwrap()
+                .push(json!({"type": "ScalingLimited", "status": "True", "reason": "TooManyReplicas"}));
         }
         let world = Kit::new().object(deployment(desired)).object(doc).build();
         assert_eq!(world.none(Code::HpaAtMax), !fires);

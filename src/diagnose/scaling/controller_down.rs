@@ -30,21 +30,86 @@ struct Known {
 const KNOWN: &[Known] = &[
     Known { name: "keda-operator-metrics-apiserver", lease: "", moves: "HPAs of ScaledObjects get no metric", kinds: &["ScaledObject"] },
     Known { name: "keda-metrics-apiserver", lease: "", moves: "HPAs of ScaledObjects get no metric", kinds: &["ScaledObject"] },
-    Known { name: "keda-operator", lease: "operator.keda.sh", moves: "no ScaledObject is evaluated, nothing wakes from zero or goes there", kinds: &["ScaledObject"] },
+    Known {
+        name: "keda-operator",
+        lease: "operator.keda.sh",
+        moves: "no ScaledObject is evaluated, nothing wakes from zero or goes there",
+        kinds: &["ScaledObject"],
+    },
     Known { name: "keda-admission", lease: "", moves: "ScaledObjects are not checked, or can not be written", kinds: &["ScaledObject"] },
-    Known { name: "prometheus-adapter", lease: "", moves: "HPAs on custom and external metrics get no value", kinds: &["HorizontalPodAutoscaler"] },
-    Known { name: "lws-controller-manager", lease: "b8b2488c.x-k8s.io", moves: "no group of a LeaderWorkerSet is made, replaced or scaled", kinds: &["LeaderWorkerSet", "DisaggregatedSet"] },
-    Known { name: "kserve-controller-manager", lease: "kserve-controller-manager-leader-lock", moves: "changes of InferenceServices are not carried out", kinds: &["InferenceService", "InferenceGraph"] },
-    Known { name: "llmisvc-controller-manager", lease: "llminferenceservice-kserve-controller-manager-leader-lock", moves: "changes of LLMInferenceServices are not carried out", kinds: &["LLMInferenceService"] },
-    Known { name: "aibrix-controller-manager", lease: "", moves: "PodAutoscalers, StormServices and adapters stand still", kinds: &["PodAutoscaler", "StormService", "ModelAdapter"] },
-    Known { name: "kthena-controller-manager", lease: "", moves: "ModelServings and their autoscaling stand still", kinds: &["ModelServing", "AutoscalingPolicyBinding"] },
-    Known { name: "ome-controller-manager", lease: "", moves: "changes of InferenceServices are not carried out", kinds: &["InferenceService"] },
-    Known { name: "dynamo-operator-controller-manager", lease: "", moves: "DynamoGraphDeployments stand still", kinds: &["DynamoGraphDeployment"] },
-    Known { name: "dynamo-platform-dynamo-operator", lease: "", moves: "DynamoGraphDeployments stand still", kinds: &["DynamoGraphDeployment"] },
+    Known {
+        name: "prometheus-adapter",
+        lease: "",
+        moves: "HPAs on custom and external metrics get no value",
+        kinds: &["HorizontalPodAutoscaler"],
+    },
+    Known {
+        name: "lws-controller-manager",
+        lease: "b8b2488c.x-k8s.io",
+        moves: "no group of a LeaderWorkerSet is made, replaced or scaled",
+        kinds: &["LeaderWorkerSet", "DisaggregatedSet"],
+    },
+    Known {
+        name: "kserve-controller-manager",
+        lease: "kserve-controller-manager-leader-lock",
+        moves: "changes of InferenceServices are not carried out",
+        kinds: &["InferenceService", "InferenceGraph"],
+    },
+    Known {
+        name: "llmisvc-controller-manager",
+        lease: "llminferenceservice-kserve-controller-manager-leader-lock",
+        moves: "changes of LLMInferenceServices are not carried out",
+        kinds: &["LLMInferenceService"],
+    },
+    Known {
+        name: "aibrix-controller-manager",
+        lease: "",
+        moves: "PodAutoscalers, StormServices and adapters stand still",
+        kinds: &["PodAutoscaler", "StormService", "ModelAdapter"],
+    },
+    Known {
+        name: "kthena-controller-manager",
+        lease: "",
+        moves: "ModelServings and their autoscaling stand still",
+        kinds: &["ModelServing", "AutoscalingPolicyBinding"],
+    },
+    Known {
+        name: "ome-controller-manager",
+        lease: "",
+        moves: "changes of InferenceServices are not carried out",
+        kinds: &["InferenceService"],
+    },
+    Known {
+        name: "dynamo-operator-controller-manager",
+        lease: "",
+        moves: "DynamoGraphDeployments stand still",
+        kinds: &["DynamoGraphDeployment"],
+    },
+    Known {
+        name: "dynamo-platform-dynamo-operator",
+        lease: "",
+        moves: "DynamoGraphDeployments stand still",
+        kinds: &["DynamoGraphDeployment"],
+    },
     Known { name: "rbgs-controller-manager", lease: "", moves: "RoleBasedGroups stand still", kinds: &["RoleBasedGroup"] },
-    Known { name: "kueue-controller-manager", lease: "c1f6bfd2.kueue.x-k8s.io", moves: "no gated pod is admitted", kinds: &["Workload", "ClusterQueue"] },
-    Known { name: "kube-controller-manager", lease: "kube-controller-manager", moves: "no HPA computes, no Deployment makes pods, no EndpointSlice changes", kinds: &["HorizontalPodAutoscaler"] },
-    Known { name: "workload-variant-autoscaler", lease: "", moves: "no number is published for its variants", kinds: &["VariantAutoscaling"] },
+    Known {
+        name: "kueue-controller-manager",
+        lease: "c1f6bfd2.kueue.x-k8s.io",
+        moves: "no gated pod is admitted",
+        kinds: &["Workload", "ClusterQueue"],
+    },
+    Known {
+        name: "kube-controller-manager",
+        lease: "kube-controller-manager",
+        moves: "no HPA computes, no Deployment makes pods, no EndpointSlice changes",
+        kinds: &["HorizontalPodAutoscaler"],
+    },
+    Known {
+        name: "workload-variant-autoscaler",
+        lease: "",
+        moves: "no number is published for its variants",
+        kinds: &["VariantAutoscaling"],
+    },
 ];
 
 /// Seconds after the end of a Lease for which a slow renewal is forgiven.
@@ -57,13 +122,15 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
         entry.1.push(words);
         entry.2.push(proof);
     };
-    for (object, known) in controllers(world) {
+    let controllers: Vec<(&Object, &'static Known)> = controllers(world).collect();
+    for (object, known) in &controllers {
         if let Some((words, proof)) = no_pod(world, object) {
             add(object.subject(), known, words, proof);
         }
     }
-    for (object, lease) in world.objects.leases() {
-        let Some((subject, known)) = holder(world, object, lease) else { continue };
+    // Each node has a Lease of its own, and none of them is a controller's.
+    for (object, lease) in world.objects.leases().filter(|(object, _)| object.meta.namespace != "kube-node-lease") {
+        let Some((subject, known)) = holder(&controllers, object, lease) else { continue };
         if let Some((words, proof)) = expired(world, object, lease) {
             add(subject, known, words, proof);
         }
@@ -78,7 +145,10 @@ fn known(name: &str) -> Option<&'static Known> {
     // The longest name decides: keda-operator is the beginning of its metrics server's name.
     KNOWN
         .iter()
-        .filter(|known| name == known.name || name.ends_with(&format!("-{}", known.name)) || name.starts_with(&format!("{}-", known.name)))
+        .filter(|known| {
+            let begins = name.strip_prefix(known.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+            begins || name.strip_suffix(known.name).is_some_and(|rest| rest.ends_with('-'))
+        })
         .max_by_key(|known| known.name.len())
 }
 
@@ -105,38 +175,41 @@ fn no_pod(world: &World, object: &Object) -> Option<(String, Evidence)> {
     if ready > 0 {
         return None;
     }
-    let restarts = replicas
-        .iter()
-        .filter_map(|pod| world.objects.pod(&pod.subject))
-        .map(|(_, pod)| pod.restarts())
-        .fold(0, u32::saturating_add);
+    let restarts =
+        replicas.iter().filter_map(|pod| world.objects.pod(&pod.subject)).map(|(_, pod)| pod.restarts()).fold(0, u32::saturating_add);
     let states: Vec<String> = replicas.iter().take(2).map(|pod| format!("{} {}", pod.subject.name(), pod.state)).collect();
     let more = match (states.is_empty(), restarts) {
         (true, _) => String::new(),
         (false, 0) => format!(" ({})", states.join(", ")),
         (false, n) => format!(" ({}, {n} restarts)", states.join(", ")),
     };
-    Some((format!("none of its {asked} pods is Ready{more}"), Evidence::field(&subject, "status.readyReplicas", format!("0 of {asked}{more}")).of_uid(&object.meta.uid)))
+    Some((
+        format!("none of its {asked} pods is Ready{more}"),
+        Evidence::field(&subject, "status.readyReplicas", format!("0 of {asked}{more}")).of_uid(&object.meta.uid),
+    ))
 }
 
 /// The controller that a Lease is of: by the Lease's name, or by the holder's (a pod of the workload).
-fn holder(world: &World, object: &Object, lease: &Lease) -> Option<(Subject, &'static Known)> {
+fn holder(controllers: &[(&Object, &'static Known)], object: &Object, lease: &Lease) -> Option<(Subject, &'static Known)> {
     let name = object.meta.name.as_str();
     let by_lease = KNOWN.iter().find(|known| !known.lease.is_empty() && (known.lease == name));
     let by_name = known(name);
     let of = |known: &'static Known| {
-        controllers(world)
+        controllers
+            .iter()
             .find(|(workload, its)| its.name == known.name && workload.meta.namespace == object.meta.namespace)
             .map(|(workload, _)| workload.subject())
     };
     if let Some(known) = by_lease.or(by_name) {
         return Some((of(known).unwrap_or_else(|| object.subject()), known));
     }
-    controllers(world)
+    controllers
+        .iter()
         .find(|(workload, _)| {
-            workload.meta.namespace == object.meta.namespace && lease.holder.strip_prefix(workload.meta.name.as_str()).is_some_and(|rest| rest.starts_with(['-', '_']))
+            workload.meta.namespace == object.meta.namespace
+                && lease.holder.strip_prefix(workload.meta.name.as_str()).is_some_and(|rest| rest.starts_with(['-', '_']))
         })
-        .map(|(workload, known)| (workload.subject(), known))
+        .map(|(workload, known)| (workload.subject(), *known))
 }
 
 fn expired(world: &World, object: &Object, lease: &Lease) -> Option<(String, Evidence)> {
@@ -164,11 +237,20 @@ fn apis(world: &World) -> Vec<(Subject, &'static Known, String, Evidence)> {
         }
         let Some(unavailable) = available(body).filter(Condition::is_false) else { continue };
         let (server, known) = server_of(world, body, subject);
-        out.push((server, known, format!("the API {} that it serves is not available", object.meta.name), condition_proof(object, &unavailable)));
+        out.push((
+            server,
+            known,
+            format!("the API {} that it serves is not available", object.meta.name),
+            condition_proof(object, &unavailable),
+        ));
     }
     for answer in world.answers.values().flatten() {
         let route = answer.route();
-        let Some(api) = ["external.metrics.k8s.io", "custom.metrics.k8s.io"].into_iter().find(|api| route.starts_with(&format!("/apis/{api}"))) else { continue };
+        let Some(api) =
+            ["external.metrics.k8s.io", "custom.metrics.k8s.io"].into_iter().find(|api| route.starts_with(&format!("/apis/{api}")))
+        else {
+            continue;
+        };
         if !matches!(answer.status(), Some(500 | 502 | 503 | 504)) {
             continue;
         }
@@ -197,7 +279,9 @@ fn server_of(world: &World, body: &serde_json::Value, api: &Subject) -> (Subject
     let (namespace, name) = (word("namespace"), word("name"));
     let selector = world.objects.service(&Subject::object("service", namespace, name)).and_then(|(_, service)| service.selector.as_ref());
     let by_selector = world.objects.workloads().find(|(object, workload)| {
-        object.meta.namespace == namespace && object.meta.controller().is_none() && selector.is_some_and(|selector| selector.matches(&workload.template_labels))
+        object.meta.namespace == namespace
+            && object.meta.controller().is_none()
+            && selector.is_some_and(|selector| selector.matches(&workload.template_labels))
     });
     let by_name = || world.objects.workloads().find(|(object, _)| object.meta.namespace == namespace && object.meta.name == name);
     match by_selector.or_else(by_name) {
@@ -216,7 +300,8 @@ fn server_by_name(world: &World, api: &str, named: &Subject) -> (Subject, &'stat
 }
 
 fn finding(world: &World, subject: &Subject, known: &Known, words: &[String], proofs: Vec<Evidence>) -> Option<Finding> {
-    let hit: Vec<&Subject> = world.objects.all().filter(|(_, object)| known.kinds.contains(&object.kind.as_str())).map(|(subject, _)| subject).collect();
+    let hit: Vec<&Subject> =
+        world.objects.all().filter(|(_, object)| known.kinds.contains(&object.kind.as_str())).map(|(subject, _)| subject).collect();
     let names: Vec<&str> = hit.iter().take(6).map(|subject| subject.as_str()).collect();
     let who = match (names.is_empty(), hit.len().saturating_sub(names.len())) {
         (true, _) => String::new(),
@@ -224,7 +309,8 @@ fn finding(world: &World, subject: &Subject, known: &Known, words: &[String], pr
         (false, more) => format!("; hit: {} and {more} more", names.join(", ")),
     };
     let mut proofs = proofs.into_iter();
-    let last = last_write(world, subject).map(|(at, evidence)| (format!("; its last write was {} ago", span(seconds_between(at, world.now))), evidence));
+    let last = last_write(world, subject)
+        .map(|(at, evidence)| (format!("; its last write was {} ago", span(seconds_between(at, world.now))), evidence));
     let (wrote, wrote_proof) = last.map_or((String::new(), None), |(words, evidence)| (words, Some(evidence)));
     let finding = Finding::new(
         Code::ControllerDown,

@@ -24,7 +24,9 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
         let seen: Vec<Point> = world
             .replica_writes(target)
             .into_iter()
-            .map(|write| (write.at, write.replicas, Evidence::field(target, "spec.replicas", write.replicas.to_string()).seen_at(Some(write.at))))
+            .map(|write| {
+                (write.at, write.replicas, Evidence::field(target, "spec.replicas", write.replicas.to_string()).seen_at(Some(write.at)))
+            })
             .collect();
         let points = if seen.len() > 1 { seen } else { from_events(world, target) };
         if let Some(part) = flapping(&points) {
@@ -38,7 +40,8 @@ fn from_events(world: &World, target: &Subject) -> Vec<Point> {
     let scalers = world.scaling.get(target).into_iter().flat_map(|scaling| &scaling.scalers);
     let mut points: Vec<Point> = Vec::new();
     for (_, event) in scalers.flat_map(|scaler| world.objects.events_about(&scaler.subject)) {
-        let size = event.message.strip_prefix("New size: ").and_then(|rest| rest.split(';').next()).and_then(|text| text.trim().parse().ok());
+        let size =
+            event.message.strip_prefix("New size: ").and_then(|rest| rest.split(';').next()).and_then(|text| text.trim().parse().ok());
         let Some(size) = size.filter(|_| event.reason == "SuccessfulRescale") else { continue };
         for at in [event.first, event.last].into_iter().flatten() {
             let proof = Evidence::new(&event.about, Place::Event(event.reason.clone()), event.message.clone(), Some(at));
@@ -77,12 +80,17 @@ fn finding(target: &Subject, points: &[Point]) -> Finding {
     Finding::new(
         Code::ReplicasFlapping,
         target,
-        format!("replicas of {target} went {} within {span}: each of the {down} drops ended pods, and each rise loads the model anew", values.join(", ")),
+        format!(
+            "replicas of {target} went {} within {span}: each of the {down} drops ended pods, and each rise loads the model anew",
+            values.join(", ")
+        ),
         first,
     )
     .proofs(proofs)
     .remedy("find who writes the number (owners of spec.replicas) and leave it to one of them")
-    .remedy("if one autoscaler does it alone: lengthen behavior.scaleDown.stabilizationWindowSeconds beyond the time a replica takes to load")
+    .remedy(
+        "if one autoscaler does it alone: lengthen behavior.scaleDown.stabilizationWindowSeconds beyond the time a replica takes to load",
+    )
     .not("write a value by hand in between")
 }
 

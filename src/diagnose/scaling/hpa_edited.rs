@@ -50,21 +50,29 @@ fn by_hand(object: &Object) -> Option<&Writer> {
 }
 
 fn finding(object: &Object, subject: &Subject, maker: &Subject, differs: &[(&'static str, String)], hand: Option<&Writer>) -> Finding {
-    let who = hand.map(|writer| format!(" by {}{}", writer.manager, writer.time.map(|at| format!(" at {at}")).unwrap_or_default())).unwrap_or_default();
+    let who = hand
+        .map(|writer| format!(" by {}{}", writer.manager, writer.time.map(|at| format!(" at {at}")).unwrap_or_default()))
+        .unwrap_or_default();
     let what: Vec<String> = differs.iter().map(|(field, value)| format!("{field} is {value}")).collect();
     let what = if what.is_empty() { String::new() } else { format!(": {}", what.join("; ")) };
     let fields = hand.map(|writer| {
         let fields: Vec<&str> = writer.fields.iter().filter(|field| field.starts_with("spec")).map(String::as_str).collect();
         Evidence::field(subject, "metadata.managedFields", format!("{} owns {}", writer.manager, fields.join(", "))).seen_at(writer.time)
     });
-    let mut proofs = differs.iter().map(|(field, value)| Evidence::field(subject, field, value.clone()).of_uid(&object.meta.uid)).chain(fields);
+    let mut proofs =
+        differs.iter().map(|(field, value)| Evidence::field(subject, field, value.clone()).of_uid(&object.meta.uid)).chain(fields);
     let first = proofs.next().unwrap_or_else(|| Evidence::field(subject, "metadata.ownerReferences", maker.to_string()));
-    Finding::new(Code::KedaHpaEdited, subject, format!("{subject} was changed{who}, and {maker}, which owns it, will write it back{what}"), first)
-        .proofs(proofs)
-        .proof(Evidence::field(subject, "metadata.ownerReferences", maker.to_string()).of_uid(&object.meta.uid))
-        .also(maker)
-        .remedy(format!("make the change on {maker}: minReplicaCount, maxReplicaCount, triggers, advanced.horizontalPodAutoscalerConfig"))
-        .not(format!("edit {subject} again"))
+    Finding::new(
+        Code::KedaHpaEdited,
+        subject,
+        format!("{subject} was changed{who}, and {maker}, which owns it, will write it back{what}"),
+        first,
+    )
+    .proofs(proofs)
+    .proof(Evidence::field(subject, "metadata.ownerReferences", maker.to_string()).of_uid(&object.meta.uid))
+    .also(maker)
+    .remedy(format!("make the change on {maker}: minReplicaCount, maxReplicaCount, triggers, advanced.horizontalPodAutoscalerConfig"))
+    .not(format!("edit {subject} again"))
 }
 
 #[cfg(test)]
@@ -81,7 +89,8 @@ mod tests {
     }
 
     fn managed(manager: &str, mut doc: Value) -> Value {
-        doc["metadata"]["managedFields"] = json!([{"manager": manager, "operation": "Update", "fieldsV1": {"f:spec": {"f:maxReplicas": {}}}}]);
+        doc["metadata"]["managedFields"] =
+            json!([{"manager": manager, "operation": "Update", "fieldsV1": {"f:spec": {"f:maxReplicas": {}}}}]);
         doc
     }
 

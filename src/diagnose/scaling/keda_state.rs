@@ -37,7 +37,12 @@ fn paused(world: &World, object: &Object, scaled: &ScaledObject, target: &Subjec
     };
     let how = if by.is_empty() { "its condition Paused".to_owned() } else { by.clone() };
     let annotations = (!by.is_empty()).then(|| {
-        let at = object.meta.writers.iter().filter(|writer| writer.fields.iter().any(|field| field.contains("autoscaling.keda.sh/paused"))).find_map(|writer| writer.time);
+        let at = object
+            .meta
+            .writers
+            .iter()
+            .filter(|writer| writer.fields.iter().any(|field| field.contains("autoscaling.keda.sh/paused")))
+            .find_map(|writer| writer.time);
         Evidence::field(&subject, "metadata.annotations", by).of_uid(&object.meta.uid).seen_at(at)
     });
     let mut proofs = annotations.into_iter().chain(condition.map(|condition| proof(&subject, condition)));
@@ -45,7 +50,9 @@ fn paused(world: &World, object: &Object, scaled: &ScaledObject, target: &Subjec
     Finding::new(Code::KedaPaused, &subject, format!("{subject} is paused by {how}: {what}"), first)
         .proofs(proofs)
         .also(target)
-        .remedy(format!("to scale again take the annotation off {subject}: KEDA makes its HPA anew, without a history, so it may shrink at once"))
+        .remedy(format!(
+            "to scale again take the annotation off {subject}: KEDA makes its HPA anew, without a history, so it may shrink at once"
+        ))
         .not(format!("only scale {target} up by hand: it stays paused"))
 }
 
@@ -66,12 +73,16 @@ fn fallback(object: &Object, scaled: &ScaledObject, target: &Subject, condition:
         None => format!("{target} is set to its fallback, whatever the load is"),
     };
     let servers: Vec<&str> = scaled.triggers.iter().map(|trigger| trigger.server.as_str()).filter(|server| !server.is_empty()).collect();
-    let finding = Finding::new(Code::KedaFallback, &subject, format!("{subject} is in fallback: {why}; {size}"), proof(&subject, condition))
-        .proofs(failing.iter().map(|failing| Evidence::field(&subject, "status.health", failing.clone()).of_uid(&object.meta.uid)))
-        .also(target);
+    let finding =
+        Finding::new(Code::KedaFallback, &subject, format!("{subject} is in fallback: {why}; {size}"), proof(&subject, condition))
+            .proofs(failing.iter().map(|failing| Evidence::field(&subject, "status.health", failing.clone()).of_uid(&object.meta.uid)))
+            .also(target);
     match servers.is_empty() {
         true => finding.remedy("see why the trigger fails (events of the ScaledObject, log of keda-operator)"),
-        false => finding.remedy(format!("see why {} does not answer (events of the ScaledObject, log of keda-operator, credentials)", servers.join(", "))),
+        false => finding.remedy(format!(
+            "see why {} does not answer (events of the ScaledObject, log of keda-operator, credentials)",
+            servers.join(", ")
+        )),
     }
     .not("read the number of replicas as what the load needs")
 }

@@ -29,7 +29,8 @@ pub(super) fn hpa(name: &str, active: &str, reason: &str, desired: u32) -> Value
 /// The HPA that `so` made.
 pub(super) fn kedas(active: &str, reason: &str, desired: u32) -> Value {
     let mut doc = hpa("keda-hpa-so", active, reason, desired);
-    doc["metadata"]["ownerReferences"] = json!([{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "so", "controller": true}]);
+    doc["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "so", "controller": true}]);
     doc
 }
 

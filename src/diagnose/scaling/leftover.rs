@@ -25,17 +25,17 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
         let variants: Vec<&Subject> = scaling
             .scalers
             .iter()
-            .filter(|scaler| scaler.kind == ScalerKind::Variant && !last_run(world, &scaler.subject).is_some_and(|run| is_fresh(world, run)))
+            .filter(|scaler| {
+                scaler.kind == ScalerKind::Variant && !last_run(world, &scaler.subject).is_some_and(|run| is_fresh(world, run))
+            })
             .map(|scaler| &scaler.subject)
             .collect();
-        let readers: Vec<&Subject> = scaling
-            .scalers
-            .iter()
-            .filter(|scaler| reads_removed_metric(world, &scaler.subject))
-            .map(|scaler| &scaler.subject)
-            .collect();
+        let readers: Vec<&Subject> =
+            scaling.scalers.iter().filter(|scaler| reads_removed_metric(world, &scaler.subject)).map(|scaler| &scaler.subject).collect();
         // A reader that gets its number shows that somebody still publishes it.
-        let fed = readers.iter().any(|reader| scaling.scalers.iter().any(|scaler| scaler.subject == **reader && scaler.works == Ok(Works::On)) && !no_value(world, reader));
+        let fed = readers.iter().any(|reader| {
+            scaling.scalers.iter().any(|scaler| scaler.subject == **reader && scaler.works == Ok(Works::On)) && !no_value(world, reader)
+        });
         let starved: Vec<&Subject> = readers.into_iter().filter(|reader| no_value(world, reader)).collect();
         let old = variants.iter().any(|variant| last_run(world, variant).is_some());
         if !fed && (!starved.is_empty() || old) && (!variants.is_empty() || !starved.is_empty()) {
@@ -63,18 +63,26 @@ fn wish<'a>(world: &'a World, variant: &Subject) -> Option<&'a Value> {
 pub(super) fn reads_removed_metric(world: &World, scaler: &Subject) -> bool {
     let named = |name: &str| WISH.contains(&name);
     let hpa = world.objects.hpa(scaler).is_some_and(|(_, hpa)| hpa.metrics.iter().any(|metric| named(&metric.name)));
-    let keda = world.objects.scaled_object(scaler).is_some_and(|(_, scaled)| {
-        scaled.triggers.iter().any(|trigger| metrics_in(&trigger.query).into_iter().any(named))
-    });
+    let keda = world
+        .objects
+        .scaled_object(scaler)
+        .is_some_and(|(_, scaled)| scaled.triggers.iter().any(|trigger| metrics_in(&trigger.query).into_iter().any(named)));
     hpa || keda
 }
 
 /// Whether a reader of that number gets none.
 fn no_value(world: &World, scaler: &Subject) -> bool {
-    let hpa = world.objects.hpa(scaler).and_then(|(_, hpa)| hpa.condition("ScalingActive")).is_some_and(|active| active.is_false() && active.reason.starts_with("FailedGet"));
+    let hpa = world
+        .objects
+        .hpa(scaler)
+        .and_then(|(_, hpa)| hpa.condition("ScalingActive"))
+        .is_some_and(|active| active.is_false() && active.reason.starts_with("FailedGet"));
     let keda = world.objects.scaled_object(scaler).is_some_and(|(_, scaled)| {
         scaled.condition("Ready").is_some_and(|ready| ready.is_false())
-            || scaled.triggers.iter().any(|trigger| world.query(&trigger.query).is_some_and(|answered| answered.given == Ok(Given::NoSeries)))
+            || scaled
+                .triggers
+                .iter()
+                .any(|trigger| world.query(&trigger.query).is_some_and(|answered| answered.given == Ok(Given::NoSeries)))
     });
     hpa || keda
 }
@@ -89,7 +97,9 @@ fn finding(world: &World, target: &Subject, variants: &[&Subject], readers: &[&S
         let number = wish.and_then(|wish| wish.get("numReplicas")).and_then(Value::as_u64);
         let run = last_run(world, variant);
         let old = match (number, run) {
-            (Some(n), Some(run)) => format!("; its wish of {n} replicas is of {run}, {} ago, and not current", span(seconds_between(run, world.now))),
+            (Some(n), Some(run)) => {
+                format!("; its wish of {n} replicas is of {run}, {} ago, and not current", span(seconds_between(run, world.now)))
+            }
             (None, Some(run)) => format!("; last computed {run}, {} ago", span(seconds_between(run, world.now))),
             _ => String::new(),
         };
@@ -121,12 +131,14 @@ fn finding(world: &World, target: &Subject, variants: &[&Subject], readers: &[&S
 fn reader_words(world: &World, reader: &Subject) -> Option<(String, Evidence)> {
     if let Some((object, hpa)) = world.objects.hpa(reader) {
         let name = hpa.metrics.iter().find(|metric| WISH.contains(&metric.name.as_str()))?.name.clone();
-        let proof = hpa.condition("ScalingActive").map_or_else(|| field(object, "spec.metrics", &name), |active| condition_proof(object, active));
+        let proof =
+            hpa.condition("ScalingActive").map_or_else(|| field(object, "spec.metrics", &name), |active| condition_proof(object, active));
         return Some((name, proof));
     }
     let (object, scaled) = world.objects.scaled_object(reader)?;
     let trigger = scaled.triggers.iter().find(|trigger| metrics_in(&trigger.query).iter().any(|name| WISH.contains(name)))?;
-    let proof = world.query(&trigger.query).map_or_else(|| field(object, "spec.triggers", &trigger.query), |answered| answered.answer.evidence());
+    let proof =
+        world.query(&trigger.query).map_or_else(|| field(object, "spec.triggers", &trigger.query), |answered| answered.answer.evidence());
     Some((trigger.query.clone(), proof))
 }
 
@@ -150,7 +162,8 @@ mod tests {
 
     fn reader(active: &str, reason: &str) -> Value {
         let mut doc = hpa("h", active, reason, 2);
-        doc["spec"]["metrics"] = json!([{"type": "External", "external": {"metric": {"name": "wva_desired_replicas"}, "target": {"averageValue": "1"}}}]);
+        doc["spec"]["metrics"] =
+            json!([{"type": "External", "external": {"metric": {"name": "wva_desired_replicas"}, "target": {"averageValue": "1"}}}]);
         doc
     }
 
@@ -169,7 +182,11 @@ mod tests {
 
     #[test]
     fn the_age_of_the_wish_is_told() {
-        let world = Kit::new().object(deployment(2)).object(variant("2026-10-31T10:00:00Z")).object(reader("False", "FailedGetExternalMetric")).build();
+        let world = Kit::new()
+            .object(deployment(2))
+            .object(variant("2026-10-31T10:00:00Z"))
+            .object(reader("False", "FailedGetExternalMetric"))
+            .build();
         let finding = world.only(Code::DeprecatedAutoscalerLeftover);
         assert!(finding.summary.contains("12 d ago") && finding.summary.contains("llmd.ai/v1alpha1"), "{}", finding.summary);
         assert!(finding.subjects.iter().any(|subject| subject.as_str() == "hpa/s/h"));

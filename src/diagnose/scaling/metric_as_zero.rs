@@ -31,8 +31,16 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
         for metric in hpa.current_metrics.iter().filter(|metric| metric.number == Some(0.0) && is_queue(&metric.name)) {
             if let Some(busy) = busy(world, &target, &metric.name) {
                 let subject = object.subject();
-                let summary = format!("{subject} reads {} as 0, while engines of {target} have requests: a missing series counts as an idle one", metric.name);
-                let proof = Evidence::new(&subject, Place::Field("status.currentMetrics".into()), format!("{} is {}", metric.name, metric.value), Some(object.seen));
+                let summary = format!(
+                    "{subject} reads {} as 0, while engines of {target} have requests: a missing series counts as an idle one",
+                    metric.name
+                );
+                let proof = Evidence::new(
+                    &subject,
+                    Place::Field("status.currentMetrics".into()),
+                    format!("{} is {}", metric.name, metric.value),
+                    Some(object.seen),
+                );
                 out.push(
                     Finding::new(Code::MetricMissingReadAsZero, &subject, summary, proof)
                         .proof(busy)
@@ -53,7 +61,8 @@ fn of_trigger(world: &World, target: &Subject, trigger: &Trigger) -> Option<(Evi
         // The whole query gives nothing: KEDA takes that for 0 unless it is told to fail.
         (_, Some(Given::NoSeries)) if trigger.ignore_null => Some((answered?.answer.evidence(), "ignoreNullValues")),
         (Some(inner), given) => {
-            let bare = world.query(inner).filter(|answered| answered.given == Ok(Given::NoSeries)).map(|answered| answered.answer.evidence());
+            let bare =
+                world.query(inner).filter(|answered| answered.given == Ok(Given::NoSeries)).map(|answered| answered.answer.evidence());
             let reads_zero = given.is_none_or(|given| *given == Given::Value(0.0));
             let contradicted = || {
                 let zero = matches!(given, Some(Given::Value(value)) if *value == 0.0);
@@ -96,7 +105,9 @@ fn busy(world: &World, target: &Subject, metric: &str) -> Option<Evidence> {
     world.replicas.values().filter(|replica| replica.workload.as_ref() == Some(target)).find_map(|replica| {
         let load = replica.engine.as_ref().ok()?.load.as_ref().ok()?;
         let fact = if waits { load.waiting.as_ref() } else { load.running.as_ref() }.ok()?;
-        (fact.value > 0.0).then(|| Evidence::new(&replica.subject, Place::Metric(fact.source.clone()), crate::diagnose::support::number(fact.value), Some(fact.at)))
+        (fact.value > 0.0).then(|| {
+            Evidence::new(&replica.subject, Place::Metric(fact.source.clone()), crate::diagnose::support::number(fact.value), Some(fact.at))
+        })
     })
 }
 
@@ -108,7 +119,8 @@ fn not_on_pages(world: &World, target: &Subject, metric: &str) -> Option<Evidenc
         let family = ["_bucket", "_sum", "_count"].iter().find_map(|part| metric.strip_suffix(part)).unwrap_or(metric);
         let has = |name: &str| page.page.family(name).next().is_some();
         let of_engine = page.page.families().any(|family| family.name().split(':').next() == Some(engine));
-        (of_engine && !has(metric) && !has(family)).then(|| Evidence::new(&replica.subject, Place::Metric(metric.to_owned()), "not on the page", Some(page.at)))
+        (of_engine && !has(metric) && !has(family))
+            .then(|| Evidence::new(&replica.subject, Place::Metric(metric.to_owned()), "not on the page", Some(page.at)))
     })
 }
 
@@ -158,7 +170,14 @@ mod tests {
     #[case::measured_zero(2, QUERY, QUERY, ZERO, None, false)]
     #[case::told_to_fail(2, QUERY, QUERY, EMPTY, Some("false"), false)]
     #[case::at_zero(0, QUERY, QUERY, EMPTY, None, false)]
-    fn empty_results(#[case] replicas: u32, #[case] query: &str, #[case] asked: &str, #[case] body: &str, #[case] ignore: Option<&str>, #[case] fires: bool) {
+    fn empty_results(
+        #[case] replicas: u32,
+        #[case] query: &str,
+        #[case] asked: &str,
+        #[case] body: &str,
+        #[case] ignore: Option<&str>,
+        #[case] fires: bool,
+    ) {
         let mut doc = scaled(query);
         if let Some(ignore) = ignore {
             doc["spec"]["triggers"][0]["metadata"]["ignoreNullValues"] = ignore.into();

@@ -4,9 +4,9 @@
 //! query that fills the gap with 0 has a value, and it stays 0.
 
 use super::words::{condition_proof, metrics_in, only_while_running};
-use crate::model::finding::{Code, Finding};
+use crate::model::finding::{Code, Finding, Severity};
 use crate::model::object::autoscale::Trigger;
-use crate::model::object::{Object, ScaledObject};
+use crate::model::object::{Condition, Object, ScaledObject};
 use crate::model::time::{seconds_between, span};
 use crate::model::{Evidence, Subject};
 use crate::world::World;
@@ -14,6 +14,7 @@ use crate::world::owners::replicas_of;
 use crate::world::prometheus::Given;
 
 pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
+    resting(world, out);
     for (object, scaled) in world.objects.scaled_objects() {
         let target = scaled.target.subject(&object.meta.namespace);
         let at_zero = world.objects.get(&target).and_then(replicas_of) == Some(0);
@@ -22,9 +23,52 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
         if !at_zero || scaled.paused || (floor > 0 && scaled.idle != Some(0)) || active || scaled.triggers.is_empty() {
             continue;
         }
-        let silent: Option<Vec<Evidence>> = scaled.triggers.iter().enumerate().map(|(i, trigger)| silent(world, object, i, trigger)).collect();
+        let silent: Option<Vec<Evidence>> =
+            scaled.triggers.iter().enumerate().map(|(i, trigger)| silent(world, object, i, trigger)).collect();
         if let Some(proofs) = silent {
             out.extend(finding(world, object, scaled, &target, proofs));
+        }
+    }
+}
+
+/// HPAs of their own (no ScaledObject made them): one whose target somebody else set to zero rests and never raises it; one that went to
+/// zero itself (Kubernetes 1.37) needs a metric that is there at zero.
+fn resting(world: &World, out: &mut Vec<Finding>) {
+    for (target, scaling) in &world.scaling {
+        if world.asked_of(target) != Some(0) {
+            continue;
+        }
+        for scaler in scaling.roots().filter(|_| scaling.scalers.len() == 1) {
+            let Some((object, hpa)) = world.objects.hpa(&scaler.subject) else { continue };
+            let Some(active) = hpa.condition("ScalingActive") else { continue };
+            let itself = hpa.condition("ScaledToZero").is_some_and(Condition::is_true);
+            let rests = !itself && active.is_false() && active.reason == "ScalingDisabled";
+            let unheard = itself
+                && (active.is_false() || (!hpa.metrics.is_empty() && hpa.metrics.iter().all(|metric| only_while_running(&metric.name))));
+            if !rests && !unheard {
+                continue;
+            }
+            let subject = object.subject();
+            let names: Vec<&str> = hpa.metrics.iter().map(|metric| metric.name.as_str()).collect();
+            let summary = match rests {
+                true => format!(
+                    "{target} was set to zero, and {subject} rests meanwhile (ScalingDisabled): it never raises a target from zero that it did not take there itself"
+                ),
+                false => format!(
+                    "{target} was scaled to zero by {subject}, whose metric ({}) has a value only while a pod runs: nothing can wake it",
+                    names.join(", ")
+                ),
+            };
+            // Somebody may mean it, where the HPA is not meant to go to zero at all.
+            let severity = if rests && hpa.min != Ok(0) { Severity::Warning } else { Severity::Critical };
+            let finding = Finding::new(Code::NoWakeSignalAtZero, target, summary, condition_proof(object, active)).severe(severity);
+            let finding = finding.proof(Evidence::field(target, "spec.replicas", "0")).also(&subject);
+            out.push(match rests {
+                true => finding.remedy(format!("scale {target} to 1 or more once: {subject} takes over from there")),
+                false => finding
+                    .remedy(format!("now: set minReplicas: 1 on {subject} and scale {target} to 1"))
+                    .remedy("lasting: use a metric of the router, gateway or proxy in front, which is there at zero"),
+            });
         }
     }
 }
@@ -33,7 +77,9 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
 fn silent(world: &World, object: &Object, i: usize, trigger: &Trigger) -> Option<Evidence> {
     let subject = object.subject();
     match trigger.kind.as_str() {
-        "cpu" | "memory" => Some(Evidence::field(&subject, &format!("spec.triggers[{i}].type"), format!("{}: measured on running pods only", trigger.kind))),
+        "cpu" | "memory" => {
+            Some(Evidence::field(&subject, &format!("spec.triggers[{i}].type"), format!("{}: measured on running pods only", trigger.kind)))
+        }
         "prometheus" => {
             let metrics = metrics_in(&trigger.query);
             let engines_only = !metrics.is_empty() && metrics.iter().all(|metric| only_while_running(metric));
@@ -95,7 +141,7 @@ fn finding(world: &World, object: &Object, scaled: &ScaledObject, target: &Subje
 
 #[cfg(test)]
 mod tests {
-    use super::super::kit::{deployment, kedas, scaled};
+    use super::super::kit::{deployment, hpa, kedas, scaled};
     use crate::diagnose::testkit::Kit;
     use crate::model::finding::Code;
     use rstest::rstest;
@@ -121,6 +167,20 @@ mod tests {
             None => kit,
         };
         let world = kit.build();
+        assert_eq!(world.none(Code::NoWakeSignalAtZero), !fires, "{:#?}", world.findings);
+    }
+
+    #[rstest]
+    #[case::by_hand(0, "False", "ScalingDisabled", false, true)]
+    #[case::by_itself_and_deaf(0, "True", "ValidMetricFound", true, true)]
+    #[case::runs(1, "True", "ValidMetricFound", false, false)]
+    #[case::its_metric_fails(0, "False", "FailedGetPodsMetric", false, false)]
+    fn hpas_of_their_own(#[case] replicas: u32, #[case] active: &str, #[case] reason: &str, #[case] itself: bool, #[case] fires: bool) {
+        let mut doc = hpa("h", active, reason, 0);
+        if itself {
+            doc["status"]["conditions"].as_array_mut().unwrap().push(json!({"type": "ScaledToZero", "status": "True"}));
+        }
+        let world = Kit::new().object(deployment(replicas)).object(doc).build();
         assert_eq!(world.none(Code::NoWakeSignalAtZero), !fires, "{:#?}", world.findings);
     }
 

@@ -18,8 +18,15 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
     for (object, hpa) in world.objects.hpas() {
         let subject = object.subject();
         let target = hpa.target.subject(&object.meta.namespace);
-        let Some(scaler) = world.scaling.get(&target).and_then(|scaling| scaling.scalers.iter().find(|scaler| scaler.subject == subject)) else { continue };
-        let formula = scaler.made_by.as_ref().and_then(|maker| world.objects.scaled_object(maker)).is_some_and(|(_, scaled)| !scaled.formula.is_empty());
+        let Some(scaler) = world.scaling.get(&target).and_then(|scaling| scaling.scalers.iter().find(|scaler| scaler.subject == subject))
+        else {
+            continue;
+        };
+        let formula = scaler
+            .made_by
+            .as_ref()
+            .and_then(|maker| world.objects.scaled_object(maker))
+            .is_some_and(|(_, scaled)| !scaled.formula.is_empty());
         if scaler.works != Ok(Works::On) || formula {
             continue;
         }
@@ -45,13 +52,27 @@ fn above(hpa: &Hpa) -> Option<(&HpaMetric, &HpaMetric)> {
 fn on_its_way(replica: &Replica) -> bool {
     matches!(
         replica.state,
-        ReplicaState::Pulling | ReplicaState::Starting | ReplicaState::Downloading | ReplicaState::Loading | ReplicaState::Warming | ReplicaState::EngineReady
+        ReplicaState::Pulling
+            | ReplicaState::Starting
+            | ReplicaState::Downloading
+            | ReplicaState::Loading
+            | ReplicaState::Warming
+            | ReplicaState::EngineReady
     )
 }
 
-fn finding(world: &World, object: &Object, hpa: &Hpa, target: &Subject, (wanted, now): (&HpaMetric, &HpaMetric), replicas: &[&Replica], way: &[&Replica]) -> Finding {
+fn finding(
+    world: &World,
+    object: &Object,
+    hpa: &Hpa,
+    target: &Subject,
+    (wanted, now): (&HpaMetric, &HpaMetric),
+    replicas: &[&Replica],
+    way: &[&Replica],
+) -> Finding {
     let subject = object.subject();
-    let stuck = replicas.iter().filter(|replica| matches!(replica.state, ReplicaState::PendingGpu | ReplicaState::WaitingAdmission)).count();
+    let stuck =
+        replicas.iter().filter(|replica| matches!(replica.state, ReplicaState::PendingGpu | ReplicaState::WaitingAdmission)).count();
     let nowhere = if stuck == 0 { String::new() } else { format!(" and {stuck} can not be placed") };
     let covers = match (world.covered(object, hpa), wanted.kind.as_str()) {
         (Ok(n), "Pods" | "Resource" | "ContainerResource") => format!("its average goes over {n} Ready pods only"),
@@ -59,7 +80,9 @@ fn finding(world: &World, object: &Object, hpa: &Hpa, target: &Subject, (wanted,
         (Err(_), _) => "it is compared as a whole, and falls only when they serve".to_owned(),
     };
     let capped = match (hpa.trusted_desired(), hpa.max.clone()) {
-        (Ok(desired), Ok(max)) if desired >= max => format!("; {desired} is its maximum, so no more come, and all of them stay for the scale-down window"),
+        (Ok(desired), Ok(max)) if desired >= max => {
+            format!("; {desired} is its maximum, so no more come, and all of them stay for the scale-down window")
+        }
         _ => String::new(),
     };
     let states: Vec<String> = way.iter().map(|replica| format!("{} {}", replica.subject.name(), replica.state)).collect();
@@ -78,7 +101,9 @@ fn finding(world: &World, object: &Object, hpa: &Hpa, target: &Subject, (wanted,
     .proof(Evidence::field(target, "status.replicas", states.join(", ")))
     .also(&subject)
     .remedy("bound the rise: behavior.scaleUp with one policy of few pods over the time that a replica takes to load")
-    .remedy("use a metric that counts replicas on their way (a KEDA formula with the pending ones), or a signal of the router over all of them")
+    .remedy(
+        "use a metric that counts replicas on their way (a KEDA formula with the pending ones), or a signal of the router over all of them",
+    )
     .not("raise the maximum while replicas are on their way")
 }
 

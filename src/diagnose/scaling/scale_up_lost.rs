@@ -10,7 +10,7 @@ use crate::model::service::Replica;
 use crate::model::state::ReplicaState;
 use crate::model::time::{seconds_between, span};
 use crate::model::{Evidence, Subject};
-use crate::world::{World, WorkloadView};
+use crate::world::{WorkloadView, World};
 
 /// Seconds after which a replica that waits for a place is lost.
 const WAITS_S: i64 = 300;
@@ -40,8 +40,13 @@ fn lost(world: &World, target: &Subject, view: &WorkloadView, wanted: u32) -> Op
             _ => replica.slower_than_usual.is_some() || (replica.eta_s.is_err() && age > LOADS_S),
         }
     };
-    let waiting: Vec<&Replica> =
-        view.replicas.iter().filter_map(|replica| world.replicas.get(replica)).filter(|replica| !replica.state.serves()).filter(late).collect();
+    let waiting: Vec<&Replica> = view
+        .replicas
+        .iter()
+        .filter_map(|replica| world.replicas.get(replica))
+        .filter(|replica| !replica.state.serves())
+        .filter(late)
+        .collect();
     let oldest = waiting.iter().filter_map(|replica| created(world, replica)).min();
     if let Some(since) = oldest {
         let proofs = waiting.iter().take(4).map(|replica| {
@@ -55,7 +60,9 @@ fn lost(world: &World, target: &Subject, view: &WorkloadView, wanted: u32) -> Op
     let existing = view.funnel.existing.as_ref().ok()?;
     let scaled = world.scaling.get(target)?.scalers.iter().filter_map(|scaler| world.objects.hpa(&scaler.subject)?.1.last_scaled).max()?;
     let missing = *existing < wanted && seconds_between(scaled, world.now) > WAITS_S;
-    missing.then(|| (scaled, vec![Evidence::field(target, "status.replicas", format!("{existing} exist, {wanted} are wanted")).seen_at(Some(scaled))]))
+    missing.then(|| {
+        (scaled, vec![Evidence::field(target, "status.replicas", format!("{existing} exist, {wanted} are wanted")).seen_at(Some(scaled))])
+    })
 }
 
 fn created(world: &World, replica: &Replica) -> Option<Timestamp> {
@@ -66,7 +73,15 @@ fn age(world: &World, replica: &Replica) -> Option<i64> {
     Some(seconds_between(created(world, replica)?, world.now))
 }
 
-fn finding(world: &World, target: &Subject, view: &WorkloadView, wanted: u32, serving: u32, since: Timestamp, proofs: Vec<Evidence>) -> Option<Finding> {
+fn finding(
+    world: &World,
+    target: &Subject,
+    view: &WorkloadView,
+    wanted: u32,
+    serving: u32,
+    since: Timestamp,
+    proofs: Vec<Evidence>,
+) -> Option<Finding> {
     let stage = match view.funnel.bottleneck() {
         Some((step, lost)) => format!("; {lost} {} lost at {}", if lost == 1 { "is" } else { "are" }, step.word()),
         None => String::new(),
@@ -120,7 +135,8 @@ mod tests {
 
     #[test]
     fn enough_serve() {
-        let world = Kit::new().serving_pod("r", true).owned("r", "Deployment", "a").object(deployment(1)).object(hpa("h", "True", "", 1)).build();
+        let world =
+            Kit::new().serving_pod("r", true).owned("r", "Deployment", "a").object(deployment(1)).object(hpa("h", "True", "", 1)).build();
         assert!(world.none(Code::ScaleUpLost));
     }
 

@@ -8,8 +8,9 @@ use super::words::{condition_proof, stays};
 use crate::model::engine::HttpAnswer;
 use crate::model::finding::{Code, Finding};
 use crate::model::object::{Condition, Object};
-use crate::model::{Evidence, Subject, kind_of_resource};
+use crate::model::{Evidence, Subject};
 use crate::world::World;
+use crate::world::scale_api::scale_of;
 
 /// Kinds that have no scale subresource whatever their name: Kubernetes 1.36, lws v0.10.0.
 const NOT_SCALABLE: &[&str] = &["DaemonSet", "Pod", "Job", "DisaggregatedSet"];
@@ -34,7 +35,7 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
             &Case {
                 object,
                 kind: &hpa.target.kind,
-                answer: scale_answer(world, &target),
+                answer: world.scale_answer(&target),
                 unreachable: hpa.condition("AbleToScale").filter(|able| able.is_false() && able.reason == "FailedGetScale"),
                 selector: hpa.condition("ScalingActive").filter(|active| active.is_false() && active.reason == "InvalidSelector"),
                 target,
@@ -49,7 +50,7 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
             &Case {
                 object,
                 kind: &scaled.target.kind,
-                answer: scale_answer(world, &target),
+                answer: world.scale_answer(&target),
                 unreachable: scaled.condition("Ready").filter(|ready| ready.is_false() && ready.reason == "ScaledObjectCheckFailed"),
                 selector: None,
                 target,
@@ -59,24 +60,13 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
     }
 }
 
-/// The newest answer to a GET of the target's `/scale`.
-fn scale_answer<'a>(world: &'a World, target: &Subject) -> Option<&'a HttpAnswer> {
-    let all = world.answers.values().flatten().filter(|answer| answer.method == "GET" && answer.route().ends_with("/scale"));
-    all.filter(|answer| {
-        let parts: Vec<&str> = answer.route().trim_matches('/').split('/').collect();
-        matches!(parts.as_slice(), [.., "namespaces", namespace, resource, name, "scale"]
-            if *namespace == target.namespace() && *name == target.name() && kind_of_resource(resource) == target.kind())
-    })
-    .max_by_key(|answer| answer.at)
-}
-
 fn judge(world: &World, case: &Case, out: &mut Vec<Finding>) {
     let who = case.object.subject();
     if let Some((missing, proof)) = unreachable(world, case) {
         out.push(if missing { target_missing(world, case, &who, proof) } else { not_scalable(world, case, &who, proof) });
         return;
     }
-    let empty = case.answer.filter(|answer| answer.status() == Some(200) && selector_of(answer).is_some_and(|selector| selector.is_empty()));
+    let empty = case.answer.filter(|answer| selector_of(answer).is_some_and(|selector| selector.is_empty()));
     let is_hpa = who.kind() == "hpa";
     if case.selector.is_some() || (is_hpa && empty.is_some()) {
         out.push(without_selector(world, case, &who, empty));
@@ -86,7 +76,8 @@ fn judge(world: &World, case: &Case, out: &mut Vec<Finding>) {
 /// Whether the target is missing (true) or there and not scalable (false), with what shows it.
 fn unreachable(world: &World, case: &Case) -> Option<(bool, Evidence)> {
     let there = world.objects.get(&case.target).is_some();
-    let condition = case.unreachable.and_then(|condition| Some((verdict(&condition.message, there)?, condition_proof(case.object, condition))));
+    let condition =
+        case.unreachable.and_then(|condition| Some((verdict(&condition.message, there)?, condition_proof(case.object, condition))));
     if condition.is_some() {
         return condition;
     }
@@ -106,12 +97,24 @@ fn verdict(message: &str, there: bool) -> Option<bool> {
     if ["forbidden", "unauthorized", "timeout", "deadline"].iter().any(|word| lower.contains(word)) {
         return None;
     }
-    let kind_unknown = ["could not find the requested resource", "no matches for kind", "no kind", "unable to determine resource", "invalid api version",
-        "scale subresource", "/scale subresource", "does not have a scale", "not scalable", "isn't scalable", "doesn't expose"];
+    let kind_unknown = [
+        "could not find the requested resource",
+        "no matches for kind",
+        "no kind",
+        "unable to determine resource",
+        "invalid api version",
+        "scale subresource",
+        "/scale subresource",
+        "does not have a scale",
+        "not scalable",
+        "isn't scalable",
+        "doesn't expose",
+    ];
     if kind_unknown.iter().any(|words| lower.contains(words)) {
         return Some(false);
     }
-    let gone = lower.contains("not found") || lower.contains("doesn't exist") || lower.contains("does not exist") || lower.contains("notfound");
+    let gone =
+        lower.contains("not found") || lower.contains("doesn't exist") || lower.contains("does not exist") || lower.contains("notfound");
     gone.then_some(!there)
 }
 
@@ -124,15 +127,11 @@ fn target_missing(world: &World, case: &Case, who: &Subject, proof: Evidence) ->
         .map(|(object, _)| object.subject().to_string())
         .take(4)
         .collect();
-    let finding = Finding::new(
-        Code::HpaTargetMissing,
-        who,
-        format!("{who} scales {target}, which does not exist: nothing is scaled"),
-        proof,
-    )
-    .proof(Evidence::field(who, "spec.scaleTargetRef", target.to_string()).of_uid(&case.object.meta.uid))
-    .also(target)
-    .remedy(format!("create {target}, or point spec.scaleTargetRef of {who} at what should be scaled (kind, name and apiVersion)"));
+    let finding =
+        Finding::new(Code::HpaTargetMissing, who, format!("{who} scales {target}, which does not exist: nothing is scaled"), proof)
+            .proof(Evidence::field(who, "spec.scaleTargetRef", target.to_string()).of_uid(&case.object.meta.uid))
+            .also(target)
+            .remedy(format!("create {target}, or point spec.scaleTargetRef of {who} at what should be scaled (kind, name and apiVersion)"));
     match alike.is_empty() {
         true => finding,
         false => finding.remedy(format!("workloads of this namespace: {}", alike.join(", "))),
@@ -147,7 +146,9 @@ fn not_scalable(world: &World, case: &Case, who: &Subject, proof: Evidence) -> F
         format!("{who} can not scale {target}: its kind has no scale subresource (or not in that apiVersion); {}", stays(world, target)),
         proof,
     )
-    .proof(Evidence::field(who, "spec.scaleTargetRef", format!("{} of {}", target, case.object.meta.namespace)).of_uid(&case.object.meta.uid))
+    .proof(
+        Evidence::field(who, "spec.scaleTargetRef", format!("{} of {}", target, case.object.meta.namespace)).of_uid(&case.object.meta.uid),
+    )
     .also(target);
     match case.kind {
         "DisaggregatedSet" => finding.remedy(format!("scale DisaggregatedSetRoleScaler {}-<role>, with scaling.mode: External on the role", target.name())),
@@ -157,11 +158,8 @@ fn not_scalable(world: &World, case: &Case, who: &Subject, proof: Evidence) -> F
 
 /// `status.selector` of a Scale; empty where it is absent. `None` where the answer is no Scale.
 fn selector_of(answer: &HttpAnswer) -> Option<String> {
-    let body: Value = serde_json::from_str(answer.body()).ok()?;
-    if body.get("kind").and_then(Value::as_str) != Some("Scale") {
-        return None;
-    }
-    Some(body.get("status").and_then(|status| status.get("selector")).and_then(Value::as_str).unwrap_or_default().to_owned())
+    let scale = scale_of(answer)?;
+    Some(scale.get("status").and_then(|status| status.get("selector")).and_then(Value::as_str).unwrap_or_default().to_owned())
 }
 
 fn without_selector(world: &World, case: &Case, who: &Subject, empty: Option<&HttpAnswer>) -> Finding {
@@ -171,9 +169,9 @@ fn without_selector(world: &World, case: &Case, who: &Subject, empty: Option<&Ht
         "{who} scales {target}, whose scale subresource (/scale) has an empty status.selector: metrics of pods can not be read, autoscaling is off{reason}, {}",
         stays(world, target)
     );
-    let mut proofs = case.selector.map(|condition| condition_proof(case.object, condition)).into_iter().chain(
-        empty.map(|answer| Evidence { value: format!("200, status.selector is empty: {}", crate::model::text::tidy(answer.body())), ..answer.evidence() }),
-    );
+    let mut proofs = case.selector.map(|condition| condition_proof(case.object, condition)).into_iter().chain(empty.map(|answer| {
+        Evidence { value: format!("200, status.selector is empty: {}", crate::model::text::tidy(answer.body())), ..answer.evidence() }
+    }));
     let first = proofs.next().unwrap_or_else(|| Evidence::field(who, "spec.scaleTargetRef", target.to_string()));
     Finding::new(Code::ScaleTargetWithoutSelector, target, summary, first)
         .proofs(proofs)

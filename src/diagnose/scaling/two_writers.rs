@@ -3,8 +3,8 @@
 //! A ScaledObject and the HPA that it made are one. Who states a number in a file (GitOps, helm, apply) is a writer beside an autoscaler,
 //! because its next run sets the number again; losers leave managedFields, so what a watch saw before counts.
 
-use super::words::{condition_proof, stays};
 use super::leftover::reads_removed_metric;
+use super::words::{condition_proof, stays};
 use crate::model::finding::{Code, Finding, Severity};
 use crate::model::object::Object;
 use crate::model::{Evidence, Subject};
@@ -25,7 +25,7 @@ struct Hand {
 
 pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
     for (target, scaling) in &world.scaling {
-        let autos: Vec<&Scaler> = scaling.roots().filter(|root| writes(world, target, root)).collect();
+        let autos: Vec<&Scaler> = scaling.roots().filter(|root| writes(world, root)).collect();
         let live: Vec<&Scaler> = autos.iter().copied().filter(|root| scaling_works(scaling, root)).collect();
         let mut hands: Vec<Hand> = autos.iter().map(|root| automatic(world, target, scaling, root)).collect();
         let variants = variants(world, target, scaling, &autos);
@@ -47,9 +47,13 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
 }
 
 /// Whether an autoscaler writes the number, or would as soon as the other is gone.
-fn writes(world: &World, target: &Subject, root: &Scaler) -> bool {
-    let inert = root.works == Ok(Works::Off) && reads_removed_metric(world, &root.subject);
-    let _ = target;
+fn writes(world: &World, root: &Scaler) -> bool {
+    let fails = world
+        .objects
+        .hpa(&root.subject)
+        .and_then(|(_, hpa)| hpa.condition("ScalingActive"))
+        .is_some_and(|active| active.reason.starts_with("FailedGet"));
+    let inert = root.works == Ok(Works::Off) && fails && reads_removed_metric(world, &root.subject);
     root.kind != ScalerKind::Variant && root.works != Ok(Works::Paused) && !inert
 }
 
@@ -67,7 +71,9 @@ fn automatic(world: &World, target: &Subject, scaling: &Scaling, root: &Scaler) 
     };
     let words = match (root.kind, made) {
         (ScalerKind::Hpa, _) => format!("{} (kube-controller-manager, scale{})", root.subject, wish(&root.subject).unwrap_or_default()),
-        (_, Some(hpa)) => format!("{} via {} (kube-controller-manager, scale{})", root.subject, hpa.subject, wish(&hpa.subject).unwrap_or_default()),
+        (_, Some(hpa)) => {
+            format!("{} via {} (kube-controller-manager, scale{})", root.subject, hpa.subject, wish(&hpa.subject).unwrap_or_default())
+        }
         (ScalerKind::Keda, None) => format!("{} (keda, scale)", root.subject),
         _ => root.subject.to_string(),
     };
@@ -80,7 +86,10 @@ fn variants(world: &World, target: &Subject, scaling: &Scaling, autos: &[&Scaler
     if autos.is_empty() || autos.iter().any(|auto| reads_removed_metric(world, &auto.subject)) {
         return Vec::new();
     }
-    let fresh = |scaler: &&Scaler| scaler.kind == ScalerKind::Variant && super::leftover::last_run(world, &scaler.subject).is_some_and(|run| super::leftover::is_fresh(world, run));
+    let fresh = |scaler: &&Scaler| {
+        scaler.kind == ScalerKind::Variant
+            && super::leftover::last_run(world, &scaler.subject).is_some_and(|run| super::leftover::is_fresh(world, run))
+    };
     scaling
         .scalers
         .iter()
@@ -113,7 +122,9 @@ fn stated(world: &World, target: &Subject) -> Vec<Hand> {
     }
     for writer in present(object).filter(|writer| states_fields(writer) && !world.explained(target, writer)) {
         let number = replicas_of(object).map(|n| format!("; states {n}")).unwrap_or_default();
-        let proof = Evidence::field(target, "metadata.managedFields", format!("{} ({}) owns spec.replicas", writer.manager, writer.operation)).seen_at(writer.time);
+        let proof =
+            Evidence::field(target, "metadata.managedFields", format!("{} ({}) owns spec.replicas", writer.manager, writer.operation))
+                .seen_at(writer.time);
         add(&writer.manager, format!("{} ({}{number})", writer.manager, writer.operation), proof);
     }
     if let Some(n) = object.meta.applied_replicas {
@@ -135,7 +146,9 @@ fn undone_people(world: &World, target: &Subject) -> Vec<Hand> {
     for pair in writes.windows(2) {
         let [by_person, after] = pair else { continue };
         let undone = after.writers.iter().any(|writer| world.explained(target, writer));
-        for writer in by_person.writers.iter().filter(|writer| undone && !by_person.first && is_person(writer) && !after.writers.contains(writer)) {
+        for writer in
+            by_person.writers.iter().filter(|writer| undone && !by_person.first && is_person(writer) && !after.writers.contains(writer))
+        {
             if !hands.iter().any(|hand| hand.manager.as_deref() == Some(&writer.manager)) {
                 let words = format!("{} (wrote {} at {}, undone at {})", writer.manager, by_person.replicas, by_person.at, after.at);
                 let value = format!("{} by {}, then {}", by_person.replicas, writer.manager, after.replicas);
@@ -188,16 +201,19 @@ fn finding(world: &World, target: &Subject, scaling: &Scaling, hands: &[Hand], m
         return Finding::new(Code::TwoWriters, target, summary, Evidence::field(target, "spec.replicas", ""));
     };
     let mut finding = Finding::new(Code::TwoWriters, target, summary, first).proofs(proofs).proofs(ambiguous);
-    if mild && hands.len() == 2 && ambiguous_free(hands) {
+    if mild && hands.len() == 2 && has_variant(hands) {
         finding = finding.severe(Severity::Warning);
     }
     let autos: Vec<&Subject> = hands.iter().filter_map(|hand| hand.subject.as_ref()).collect();
     finding = autos.iter().fold(finding, |finding, subject| finding.also(subject));
     if autos.len() >= 2 {
         let keda = autos.iter().find(|subject| subject.kind() == "scaledobject");
-        let drop: Vec<String> = autos.iter().filter(|subject| Some(**subject) != keda.copied()).map(|subject| format!("delete {subject}")).collect();
+        let drop: Vec<String> =
+            autos.iter().filter(|subject| Some(**subject) != keda.copied()).map(|subject| format!("delete {subject}")).collect();
         finding = finding.remedy(match keda {
-            Some(keda) => format!("remove one of them: {}, and keep {keda} (its triggers can take over the other's metric)", drop.join(", ")),
+            Some(keda) => {
+                format!("remove one of them: {}, and keep {keda} (its triggers can take over the other's metric)", drop.join(", "))
+            }
             None => format!("remove one of them: {} (one HPA may ask for several metrics: the largest wish wins)", drop.join(", or ")),
         });
         for hpa in scaling.scalers.iter().filter(|scaler| scaler.made_by.is_some()) {
@@ -211,7 +227,7 @@ fn finding(world: &World, target: &Subject, scaling: &Scaling, hands: &[Hand], m
     finding.not("write a third value with kubectl scale: it is undone")
 }
 
-fn ambiguous_free(hands: &[Hand]) -> bool {
+fn has_variant(hands: &[Hand]) -> bool {
     hands.iter().any(|hand| hand.subject.as_ref().is_some_and(|subject| subject.kind() == "variantautoscaling"))
 }
 
@@ -220,7 +236,9 @@ fn take_out(manager: &str) -> String {
     let lower = manager.to_ascii_lowercase();
     let alone = "first see that the autoscaler owns the field: an applier that stops stating a field it alone owns resets it to 1";
     if lower.starts_with("argocd") || lower.starts_with("argo-cd") {
-        format!("take replicas out of the manifest in Git, or let Argo CD ignore it (ignoreDifferences on /spec/replicas with RespectIgnoreDifferences=true); {alone}")
+        format!(
+            "take replicas out of the manifest in Git, or let Argo CD ignore it (ignoreDifferences on /spec/replicas with RespectIgnoreDifferences=true); {alone}"
+        )
     } else if lower.starts_with("kustomize-controller") || lower.starts_with("flux") {
         format!("take replicas out of the manifest in Git that Flux applies; {alone}")
     } else if lower.starts_with("helm") {

@@ -11,7 +11,7 @@ pub(super) fn condition_proof(object: &Object, condition: &Condition) -> Evidenc
 
 /// What a scaled object is left at, in words: "replicas stay at 3".
 pub(super) fn stays(world: &World, target: &Subject) -> String {
-    match world.objects.get(target).and_then(crate::world::owners::replicas_of) {
+    match world.asked_of(target) {
         Some(replicas) => format!("replicas stay at {replicas}"),
         None => "replicas stay as they are".to_owned(),
     }
@@ -33,7 +33,17 @@ pub(super) fn metrics_in(query: &str) -> Vec<&str> {
         if let Some(word) = from.and_then(|from| query.get(from..to))
             && word.contains([':', '_'])
             && !word.ends_with("_over_time")
-            && !matches!(word, "histogram_quantile" | "label_replace" | "label_join" | "count_values" | "group_left" | "group_right" | "quantile_over_time" | "sort_desc")
+            && !matches!(
+                word,
+                "histogram_quantile"
+                    | "label_replace"
+                    | "label_join"
+                    | "count_values"
+                    | "group_left"
+                    | "group_right"
+                    | "quantile_over_time"
+                    | "sort_desc"
+            )
             && !out.contains(&word)
         {
             out.push(word);
@@ -62,7 +72,19 @@ pub(super) fn metrics_in(query: &str) -> Vec<&str> {
 
 /// Prefixes of metrics that engines, their GPUs and containers export.
 const ENGINE: &[&str] = &[
-    "vllm:", "vllm_", "ray_vllm", "sglang:", "sglang_", "trtllm_", "nv_trt_llm", "tgi_", "llamacpp:", "lmdeploy:", "DCGM_FI_", "container_", "nv_inference_",
+    "vllm:",
+    "vllm_",
+    "ray_vllm",
+    "sglang:",
+    "sglang_",
+    "trtllm_",
+    "nv_trt_llm",
+    "tgi_",
+    "llamacpp:",
+    "lmdeploy:",
+    "DCGM_FI_",
+    "container_",
+    "nv_inference_",
 ];
 
 /// Whether only a running engine exports a metric: its name is of an engine, not of a router, proxy or queue in front of it. Adapters write

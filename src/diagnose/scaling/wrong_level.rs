@@ -16,7 +16,8 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
         let Some(parent) = parent_sets_replicas(&world.objects, object) else { continue };
         let above = world.objects.owner_chain(target);
         for root in scaling.roots().filter(|root| root.kind != crate::world::scaling::ScalerKind::Variant) {
-            let family = world.objects.owner_chain(&root.subject).iter().any(|owner| above.contains(owner)) || above.contains(&root.subject);
+            let family =
+                world.objects.owner_chain(&root.subject).iter().any(|owner| above.contains(owner)) || above.contains(&root.subject);
             if !family {
                 let proof = Evidence::field(&root.subject, "spec.scaleTargetRef", target.to_string());
                 out.push(finding(object, target, &parent, root.subject.as_str(), proof).also(&root.subject));
@@ -25,13 +26,16 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
     }
     for (object, _) in world.objects.workloads() {
         let target = object.subject();
-        let by_person = object.meta.writers.iter().find(|writer| {
-            is_person(writer) && writer.subresource != "status" && writer.fields.contains("spec.replicas")
-        });
+        let by_person = object
+            .meta
+            .writers
+            .iter()
+            .find(|writer| is_person(writer) && writer.subresource != "status" && writer.fields.contains("spec.replicas"));
         if let Some(writer) = by_person
             && let Some(parent) = parent_sets_replicas(&world.objects, object)
         {
-            let proof = Evidence::field(&target, "metadata.managedFields", format!("{} owns spec.replicas", writer.manager)).seen_at(writer.time);
+            let proof =
+                Evidence::field(&target, "metadata.managedFields", format!("{} owns spec.replicas", writer.manager)).seen_at(writer.time);
             out.push(finding(object, &target, &parent, &writer.manager, proof));
         }
     }

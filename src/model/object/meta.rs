@@ -254,6 +254,15 @@ impl Selector {
                     "NotIn" => value.is_none_or(|value| !expression.values.contains(value)),
                     "Exists" => value.is_some(),
                     "DoesNotExist" => value.is_none(),
+                    // Node affinity alone has these two; both sides must be whole numbers.
+                    "Gt" | "Lt" => {
+                        let number = |text: Option<&String>| text.and_then(|text| text.parse::<i64>().ok());
+                        match (number(value), number(expression.values.first())) {
+                            (Some(has), Some(asked)) if expression.operator == "Gt" => has > asked,
+                            (Some(has), Some(asked)) => has < asked,
+                            _ => false,
+                        }
+                    }
                     _ => false,
                 }
             })
@@ -320,9 +329,11 @@ mod tests {
     #[case(json!({"matchExpressions": [{"key": "zone", "operator": "DoesNotExist"}]}), true)]
     #[case(json!({"matchExpressions": [{"key": "zone", "operator": "Exists"}]}), false)]
     #[case(json!({"matchExpressions": [{"key": "app", "operator": "Near"}]}), false)]
+    #[case(json!({"matchExpressions": [{"key": "n", "operator": "Gt", "values": ["7"]}]}), true)]
+    #[case(json!({"matchExpressions": [{"key": "n", "operator": "Lt", "values": ["7"]}]}), false)]
     #[case(json!({}), true)]
     fn matching(#[case] doc: serde_json::Value, #[case] wanted: bool) {
-        let labels = BTreeMap::from([("app".to_owned(), "a".to_owned())]);
+        let labels = BTreeMap::from([("app".to_owned(), "a".to_owned()), ("n".to_owned(), "8".to_owned())]);
         assert_eq!(selector(doc).matches(&labels), wanted);
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::field::Field;
-use super::meta::{Condition, condition};
+use super::meta::{Condition, Selector, condition};
 use crate::model::{Known, text};
 
 /// Environment variables whose value decides something that the house reports. Values of all others are dropped on arrival.
@@ -69,6 +69,10 @@ pub struct PodSpec {
     pub host_network: bool,
     /// `priorityClassName`.
     pub priority_class: String,
+    /// What `affinity.nodeAffinity` requires of a node at scheduling: any of these terms; empty requires nothing.
+    pub required_nodes: Vec<Selector>,
+    /// Names of `resourceClaims` (DRA): devices that no request counts.
+    pub device_claims: Vec<String>,
 }
 
 /// One toleration.
@@ -293,6 +297,13 @@ impl PodSpec {
                 .collect(),
             host_network: field.get("hostNetwork").flag().some().unwrap_or(false),
             priority_class: field.get("priorityClassName").name_or_empty(),
+            required_nodes: field
+                .at(&["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"])
+                .items()
+                .iter()
+                .filter_map(Selector::read)
+                .collect(),
+            device_claims: field.get("resourceClaims").items().iter().map(|claim| claim.get("name").name_or_empty()).collect(),
         }
     }
 
@@ -307,6 +318,28 @@ impl PodSpec {
         let init = self.init_containers.iter().filter(|c| !c.sidecar).map(Container::gpus).max().unwrap_or(0);
         let sidecars = self.init_containers.iter().filter(|c| c.sidecar).map(Container::gpus).fold(0, u32::saturating_add);
         main.saturating_add(sidecars).max(init)
+    }
+
+    /// GPUs that it needs on one node by resource name, by the same rule.
+    pub fn gpu_requests(&self) -> BTreeMap<String, u32> {
+        let names: std::collections::BTreeSet<&String> = self
+            .containers
+            .iter()
+            .chain(&self.init_containers)
+            .flat_map(|container| container.devices.keys())
+            .filter(|name| is_gpu_resource(name))
+            .collect();
+        let of = |container: &Container, name: &str| container.devices.get(name).copied().unwrap_or(0);
+        names
+            .into_iter()
+            .map(|name| {
+                let kept = self.containers.iter().chain(self.init_containers.iter().filter(|c| c.sidecar));
+                let sum = kept.map(|c| of(c, name)).fold(0, u32::saturating_add);
+                let init = self.init_containers.iter().filter(|c| !c.sidecar).map(|c| of(c, name)).max().unwrap_or(0);
+                (name.clone(), sum.max(init))
+            })
+            .filter(|(_, n)| *n > 0)
+            .collect()
     }
 
     /// All declared ports of the containers, sidecars included.

@@ -208,3 +208,15 @@ fn listed_and_routed_are_unknown_missing_or_reached() {
     assert!(why(&missing, Stage::Listed).contains("not ready"), "{}", why(&missing, Stage::Listed));
     assert!(replica(Kit::new().serving_pod("a", true)).ladder.has(Stage::Listed));
 }
+
+#[test]
+fn the_ready_conditions_own_message_says_what_pod_ready_waits_for() {
+    let pod = |message: &'static str| {
+        replica(Kit::new().pod_with("a", |pod| {
+            pod["status"]["conditions"] = json!([{"type": "PodScheduled", "status": "True"},
+                {"type": "Ready", "status": "False", "message": message}]);
+        }))
+    };
+    assert_eq!(why(&pod("containers with unready status: [vllm]"), Stage::PodReady), "containers with unready status: [vllm]");
+    assert_eq!(why(&pod(""), Stage::PodReady), "");
+}

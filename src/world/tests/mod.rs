@@ -1,6 +1,8 @@
 //! The snapshot from small facts: each rule of the judge, the ladder, groups, listing and counting, one table each.
 
 mod counting;
+mod gpu;
 mod ladder;
 mod listing;
+mod routers;
 mod states;
