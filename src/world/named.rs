@@ -29,7 +29,8 @@ pub fn only_named(objects: &Catalogue, replicas: &BTreeMap<Subject, Replica>) ->
             let funnel = count(&of, Wanted { count: unknown(why), by: String::new() }, unknown(why), None);
             let mut words = vec![format!("{why}; its pods name it as their owner")];
             words.extend(shortage(&of));
-            let evidence = of.iter().take(4).map(|replica| Evidence::field(&replica.subject, "metadata.ownerReferences", subject.as_str())).collect();
+            let evidence =
+                of.iter().take(4).map(|replica| Evidence::field(&replica.subject, "metadata.ownerReferences", subject.as_str())).collect();
             let view = WorkloadView {
                 replicas: of.iter().map(|replica| replica.subject.clone()).collect(),
                 funnel,

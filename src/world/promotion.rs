@@ -91,9 +91,9 @@ pub fn failed(subject: &Subject, body: &Workload) -> Option<Failed> {
     };
     let said = if canary.message.is_empty() { String::new() } else { format!(": {}", canary.message) };
     let mut evidence = vec![proof];
-    evidence.extend(progressing.map(|condition| {
-        Evidence::new(subject, Place::Condition("Progressing".into()), condition.shown(), condition.since)
-    }));
+    evidence.extend(
+        progressing.map(|condition| Evidence::new(subject, Place::Condition("Progressing".into()), condition.shown(), condition.since)),
+    );
     Some(Failed { why: format!("{why}{said}"), since: canary.aborted_at.or_else(|| progressing?.since), evidence })
 }
 

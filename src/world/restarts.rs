@@ -62,7 +62,10 @@ fn about(objects: &Catalogue, about: &Subject, set: &Subject, group: &Subject, m
             about.kind() == "pod"
                 && about.namespace() == set.namespace()
                 && named
-                && about.name().strip_prefix(set.name()).is_some_and(|rest| rest.strip_prefix('-').is_some_and(|rest| rest.split('-').next() == Some(index)))
+                && about
+                    .name()
+                    .strip_prefix(set.name())
+                    .is_some_and(|rest| rest.strip_prefix('-').is_some_and(|rest| rest.split('-').next() == Some(index)))
         }
     }
 }

@@ -13,12 +13,8 @@ use crate::model::state::ReplicaState;
 /// Label of a pod of a DisaggregatedSet, and of its LeaderWorkerSets: the revision of the set. lws v0.10.0.
 pub const SET_REVISION: &str = "disaggregatedset.x-k8s.io/revision";
 /// Labels in which controllers write a pod's revision, the most telling first: pods of an LWS have those of its StatefulSets too.
-const LABELS: &[&str] = &[
-    "leaderworkerset.sigs.k8s.io/template-revision-hash",
-    "rollouts-pod-template-hash",
-    "pod-template-hash",
-    "controller-revision-hash",
-];
+const LABELS: &[&str] =
+    &["leaderworkerset.sigs.k8s.io/template-revision-hash", "rollouts-pod-template-hash", "pod-template-hash", "controller-revision-hash"];
 /// Annotation of a Deployment and its ReplicaSets: number of the revision.
 const NUMBER: &str = "deployment.kubernetes.io/revision";
 
@@ -71,9 +67,8 @@ pub fn updates(world: &World) -> Vec<Update<'_>> {
 
 fn update<'a>(world: &'a World, workload: &Subject, pods: &[(&'a Object, &'a Replica)]) -> Option<Update<'a>> {
     let body = world.objects.workload(workload);
-    let newest = body
-        .and_then(|(object, body)| by_workload(&world.objects, object, body, pods))
-        .or_else(|| youngest(pods).map(str::to_owned))?;
+    let newest =
+        body.and_then(|(object, body)| by_workload(&world.objects, object, body, pods)).or_else(|| youngest(pods).map(str::to_owned))?;
     let leaving = |replica: &Replica| matches!(replica.state, ReplicaState::Terminating | ReplicaState::Draining);
     let of = |test: &dyn Fn(&Object, &Replica) -> bool| -> Vec<&'a Replica> {
         pods.iter().filter(|(object, replica)| test(object, replica)).map(|(_, replica)| *replica).collect()
@@ -93,7 +88,10 @@ fn deleted(object: &Object) -> bool {
 }
 
 fn youngest<'a>(pods: &[(&'a Object, &'a Replica)]) -> Option<&'a str> {
-    pods.iter().filter(|(object, _)| of_pod(object).is_some()).max_by_key(|(object, _)| object.meta.created).and_then(|(object, _)| of_pod(object))
+    pods.iter()
+        .filter(|(object, _)| of_pod(object).is_some())
+        .max_by_key(|(object, _)| object.meta.created)
+        .and_then(|(object, _)| of_pod(object))
 }
 
 /// The newest revision as the workload or its revisions' objects tell it.

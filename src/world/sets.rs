@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::revision::SET_REVISION;
 use super::WorkloadView;
+use super::revision::SET_REVISION;
 use crate::model::funnel::Funnel;
 use crate::model::object::{Body, Catalogue, WorkloadKind};
 use crate::model::service::Replica;
@@ -103,8 +103,13 @@ pub fn sets(objects: &Catalogue, workloads: &BTreeMap<Subject, WorkloadView>) ->
         let (Some(name), Some(role), Some(revision)) = labels else { continue };
         let subject = object.subject();
         let Some(view) = workloads.get(&subject) else { continue };
-        let mut images: Vec<String> =
-            body.template.containers.iter().chain(body.worker_template.iter().flat_map(|spec| &spec.containers)).map(|c| c.image.clone()).collect();
+        let mut images: Vec<String> = body
+            .template
+            .containers
+            .iter()
+            .chain(body.worker_template.iter().flat_map(|spec| &spec.containers))
+            .map(|c| c.image.clone())
+            .collect();
         images.dedup();
         let ready = view.funnel.pod_ready.clone().or_else(|why| body.status.ready.ok_or(why));
         let existing = view.funnel.existing.clone().or_else(|why| body.status.replicas.ok_or(why));
@@ -158,14 +163,20 @@ fn roles(body: &Value) -> Vec<SetRole> {
 }
 
 /// Counts and judges a set from the views of its parts.
-pub fn view(subject: &Subject, set: &RoleSet, workloads: &BTreeMap<Subject, WorkloadView>, replicas: &BTreeMap<Subject, Replica>) -> WorkloadView {
-    let views: Vec<(&Part, &WorkloadView)> =
-        set.parts.iter().filter_map(|part| Some((part, workloads.get(&part.workload)?))).collect();
-    let own: Vec<&Replica> =
-        views.iter().flat_map(|(_, view)| &view.replicas).filter_map(|replica| replicas.get(replica)).collect();
+pub fn view(
+    subject: &Subject,
+    set: &RoleSet,
+    workloads: &BTreeMap<Subject, WorkloadView>,
+    replicas: &BTreeMap<Subject, Replica>,
+) -> WorkloadView {
+    let views: Vec<(&Part, &WorkloadView)> = set.parts.iter().filter_map(|part| Some((part, workloads.get(&part.workload)?))).collect();
+    let own: Vec<&Replica> = views.iter().flat_map(|(_, view)| &view.replicas).filter_map(|replica| replicas.get(replica)).collect();
     let funnel = sum(set, &views);
     let serving = |role: &str| -> Known<u32> {
-        views.iter().filter(|(part, _)| part.role == role).try_fold(0u32, |sum, (_, view)| Ok(sum.saturating_add(view.funnel.serving.clone()?)))
+        views
+            .iter()
+            .filter(|(part, _)| part.role == role)
+            .try_fold(0u32, |sum, (_, view)| Ok(sum.saturating_add(view.funnel.serving.clone()?)))
     };
     let counts: Vec<(&str, Known<u32>)> = set.roles.iter().map(|role| (role.name.as_str(), serving(&role.name))).collect();
     let revisions = set.revisions();
@@ -194,7 +205,10 @@ pub fn view(subject: &Subject, set: &RoleSet, workloads: &BTreeMap<Subject, Work
         match waits {
             Some(replica) => {
                 why.insert(0, format!("the rollout does not go on: {} {}: {}", replica.subject.name(), replica.state, first(&replica.why)));
-                evidence.insert(0, Evidence::new(&replica.subject, Place::Condition("PodScheduled".into()), first(&replica.why), replica.since));
+                evidence.insert(
+                    0,
+                    Evidence::new(&replica.subject, Place::Condition("PodScheduled".into()), first(&replica.why), replica.since),
+                );
                 WorkloadState::Blocked
             }
             None => WorkloadState::RollingOut,

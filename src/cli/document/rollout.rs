@@ -53,7 +53,12 @@ fn pod(world: &World, replica: &Replica, entry: &mut Entry) {
         && let Some((container, _)) = engine_container(world, replica)
         && let Some((kind, probe)) = guard(container)
     {
-        entry.values.know("probe-budget-s", probe.budget_s() as f64, &format!("spec.containers[{}].{kind}Probe", container.name), object.seen);
+        entry.values.know(
+            "probe-budget-s",
+            probe.budget_s() as f64,
+            &format!("spec.containers[{}].{kind}Probe", container.name),
+            object.seen,
+        );
     }
     if let Some(load) = load_time(world, &replica.subject) {
         let at = load.evidence.at.unwrap_or(world.now);
@@ -61,7 +66,10 @@ fn pod(world: &World, replica: &Replica, entry: &mut Entry) {
     }
     if let Some(forecast) = of_pod(world, replica) {
         drain(&forecast, world, entry);
-        entry.measure("requests-lost", requests_lost(replica, &forecast).map(|lost| Fact::new(lost, "running and waiting, nothing drains them", world.now)));
+        entry.measure(
+            "requests-lost",
+            requests_lost(replica, &forecast).map(|lost| Fact::new(lost, "running and waiting, nothing drains them", world.now)),
+        );
         leaving(world, object, &forecast, entry);
     }
 }
@@ -107,7 +115,9 @@ fn workload(world: &World, object: &Object, body: &Workload, entry: &mut Entry) 
         None => entry.values.lack("step", "status.currentStepIndex is not set"),
     }
     match canary.percent() {
-        Some(percent) => entry.values.know("weight", f64::from(percent) / 100.0, "status.canary.weights, spec.strategy.canary.steps", object.seen),
+        Some(percent) => {
+            entry.values.know("weight", f64::from(percent) / 100.0, "status.canary.weights, spec.strategy.canary.steps", object.seen)
+        }
         None => entry.values.lack("weight", "no step has set a weight yet"),
     }
 }

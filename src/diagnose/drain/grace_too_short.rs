@@ -41,10 +41,13 @@ fn by_settings(settings: &Settings) -> Option<Finding> {
     };
     let grace = forecast.grace_s;
     Some(
-        finding(settings, format!("the grace period of {} is {grace} s, and its drain may take {whole} s ({parts}): {effect}", settings.subject.name()))
-            .remedy(format!("set terminationGracePeriodSeconds to {needed} or more where the template is owned (a change rolls the pods)"))
-            .remedy("or shorten the drain to what requests need")
-            .not("rely on the shutdown timeout alone: the grace period counts from the start of preStop, and its end is final"),
+        finding(
+            settings,
+            format!("the grace period of {} is {grace} s, and its drain may take {whole} s ({parts}): {effect}", settings.subject.name()),
+        )
+        .remedy(format!("set terminationGracePeriodSeconds to {needed} or more where the template is owned (a change rolls the pods)"))
+        .remedy("or shorten the drain to what requests need")
+        .not("rely on the shutdown timeout alone: the grace period counts from the start of preStop, and its end is final"),
     )
 }
 
@@ -69,15 +72,27 @@ fn by_requests(settings: &Settings) -> Option<Finding> {
     let needed = (longest.min(1e9) as i64).saturating_add(forecast.pre_stop_s.clone().unwrap_or(0)).saturating_add(EXIT_S);
     let words = format!(
         "the grace period of {} is {} s, and its longest requests take {longest:.0} s (99th percentile): those that run longer than {left} s after SIGTERM are lost with SIGKILL",
-        settings.subject.name(), forecast.grace_s
+        settings.subject.name(),
+        forecast.grace_s
     );
-    let proof = Evidence::new(&replica.subject, Place::Metric("e2e_request_latency_seconds".into()), format!("99th percentile {longest:.1} s"), Some(load.at));
-    Some(finding(settings, words).proof(proof).remedy(format!("set terminationGracePeriodSeconds to {needed} or more where the template is owned")))
+    let proof = Evidence::new(
+        &replica.subject,
+        Place::Metric("e2e_request_latency_seconds".into()),
+        format!("99th percentile {longest:.1} s"),
+        Some(load.at),
+    );
+    Some(
+        finding(settings, words)
+            .proof(proof)
+            .remedy(format!("set terminationGracePeriodSeconds to {needed} or more where the template is owned")),
+    )
 }
 
 fn finding(settings: &Settings, words: String) -> Finding {
     let mut evidence = settings.forecast.evidence.iter().cloned();
-    let first = evidence.next().unwrap_or_else(|| Evidence::field(&settings.subject, "spec.terminationGracePeriodSeconds", settings.forecast.grace_s.to_string()));
+    let first = evidence
+        .next()
+        .unwrap_or_else(|| Evidence::field(&settings.subject, "spec.terminationGracePeriodSeconds", settings.forecast.grace_s.to_string()));
     Finding::new(Code::GraceTooShort, &settings.subject, words, first).proofs(evidence)
 }
 

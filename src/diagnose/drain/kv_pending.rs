@@ -17,9 +17,11 @@ const HELD: f64 = 0.001;
 pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
     for service in world.services.values() {
         for role in service.roles.iter().filter(|role| role.kind == RoleKind::Prefill) {
-            let pods = role.replicas.iter().filter_map(|replica| world.replicas.get(replica)).filter_map(|replica| {
-                replica.pods.first().and_then(|pod| world.replicas.get(pod))
-            });
+            let pods = role
+                .replicas
+                .iter()
+                .filter_map(|replica| world.replicas.get(replica))
+                .filter_map(|replica| replica.pods.first().and_then(|pod| world.replicas.get(pod)));
             out.extend(pods.filter_map(|replica| pending(world, service, replica)));
         }
     }
@@ -47,7 +49,8 @@ fn pending(world: &World, service: &ModelService, replica: &Replica) -> Option<F
         subject,
         format!(
             "{} has no request of its own (0 running, 0 waiting) and still holds {:.1} % of its KV cache, which decode has not fetched{waits}{end}",
-            subject.name(), usage.value * 100.0
+            subject.name(),
+            usage.value * 100.0
         ),
         Evidence::new(subject, Place::Metric(usage.source.clone()), number(usage.value), Some(usage.at)),
     );
@@ -117,7 +120,7 @@ mod tests {
     #[case::empty("prefill", 0.0, 0.0, 100.0, false)]
     #[case::requests_pass("prefill", 0.0, 0.2, 900.0, false)]
     #[case::not_a_prefill("aggregate", 0.0, 0.2, 100.0, false)]
-    fn fires(#[case] role: &str, #[case] running: f64, #[case] usage: f64, #[case] tokens: f64, #[case] fires: bool) {
+    fn when(#[case] role: &str, #[case] running: f64, #[case] usage: f64, #[case] tokens: f64, #[case] fires: bool) {
         let world = kit(role, running, usage, tokens).build();
         assert_eq!(world.none(Code::KvTransferPending), !fires, "{:?}", world.findings);
         if fires {

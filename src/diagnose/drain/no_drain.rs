@@ -14,7 +14,8 @@ const NAMED: usize = 8;
 
 pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
     for settings in settings(world).into_iter().filter(|settings| settings.forecast.cuts_at_once()) {
-        let busy: Vec<(&Replica, f64, f64)> = settings.pods.iter().filter_map(|replica| requests(replica)).filter(|(_, running, waiting)| running + waiting > 0.0).collect();
+        let busy: Vec<(&Replica, f64, f64)> =
+            settings.pods.iter().filter_map(|replica| requests(replica)).filter(|(_, running, waiting)| running + waiting > 0.0).collect();
         out.push(finding(&settings, &busy));
     }
 }
@@ -28,11 +29,15 @@ fn requests(replica: &Replica) -> Option<(&Replica, f64, f64)> {
 fn finding(settings: &Settings, busy: &[(&Replica, f64, f64)]) -> Finding {
     let forecast = &settings.forecast;
     let grace = forecast.grace_s;
-    let why = format!("no --shutdown-timeout and no preStop, so the engine aborts at once at SIGTERM; the grace period of {grace} s does not help");
+    let why = format!(
+        "no --shutdown-timeout and no preStop, so the engine aborts at once at SIGTERM; the grace period of {grace} s does not help"
+    );
     let shown: Vec<String> = busy
         .iter()
         .take(NAMED)
-        .map(|(replica, running, waiting)| format!("{}: {} running and {} waiting", replica.subject.name(), number(*running), number(*waiting)))
+        .map(|(replica, running, waiting)| {
+            format!("{}: {} running and {} waiting", replica.subject.name(), number(*running), number(*waiting))
+        })
         .collect();
     let lost: f64 = busy.iter().map(|(_, running, waiting)| running + waiting).sum();
     let words = match busy {
@@ -40,7 +45,8 @@ fn finding(settings: &Settings, busy: &[(&Replica, f64, f64)]) -> Finding {
         _ => format!("a stop cuts requests of {} ({}; {} in all): {why}", settings.subject.name(), shown.join("; "), number(lost)),
     };
     let mut evidence = forecast.evidence.iter().rev().cloned();
-    let first = evidence.next().unwrap_or_else(|| Evidence::field(&settings.subject, "spec.terminationGracePeriodSeconds", grace.to_string()));
+    let first =
+        evidence.next().unwrap_or_else(|| Evidence::field(&settings.subject, "spec.terminationGracePeriodSeconds", grace.to_string()));
     let mut finding = Finding::new(Code::NoDrainOnSigterm, &settings.subject, words, first).proofs(evidence);
     for (replica, ..) in busy.iter().take(NAMED) {
         finding = finding.also(&replica.subject);
@@ -82,7 +88,8 @@ mod tests {
     fn silent_where_something_drains() {
         let flag = Kit::new().pod_with("a", |pod| pod["spec"]["containers"][0]["args"] = json!(["--shutdown-timeout", "20"]));
         assert!(flag.page("a", 0, &vllm_page(5.0, 2.0, 10.0)).build().none(Code::NoDrainOnSigterm));
-        let hook = Kit::new().pod_with("a", |pod| pod["spec"]["containers"][0]["lifecycle"] = json!({"preStop": {"sleep": {"seconds": 20}}}));
+        let hook =
+            Kit::new().pod_with("a", |pod| pod["spec"]["containers"][0]["lifecycle"] = json!({"preStop": {"sleep": {"seconds": 20}}}));
         assert!(hook.build().none(Code::NoDrainOnSigterm));
         let sglang = Kit::new().pod_with("a", |pod| pod["spec"]["containers"][0]["image"] = "x/sglang:v0.5".into());
         assert!(sglang.build().none(Code::NoDrainOnSigterm));

@@ -8,7 +8,8 @@ use crate::model::{Evidence, Place, Subject};
 use crate::world::World;
 
 /// Taints of those who empty a node: kubectl, the cluster autoscaler, Karpenter.
-const EMPTYING: &[&str] = &["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption", "node.kubernetes.io/unschedulable"];
+const EMPTYING: &[&str] =
+    &["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "karpenter.sh/disruption", "node.kubernetes.io/unschedulable"];
 
 pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
     for (object, budget) in world.objects.budgets() {
@@ -50,7 +51,12 @@ fn refusals<'a>(world: &'a World, pods: &[(&Object, &Pod)]) -> Vec<&'a HttpAnswe
     let of_pod = |answer: &HttpAnswer, object: &Object| {
         answer.route().ends_with(&format!("/namespaces/{}/pods/{}/eviction", object.meta.namespace, object.meta.name))
     };
-    world.answers.values().flatten().filter(|answer| answer.status() == Some(429) && pods.iter().any(|(object, _)| of_pod(answer, object))).collect()
+    world
+        .answers
+        .values()
+        .flatten()
+        .filter(|answer| answer.status() == Some(429) && pods.iter().any(|(object, _)| of_pod(answer, object)))
+        .collect()
 }
 
 fn finding(
@@ -74,7 +80,12 @@ fn finding(
         (None, Some(max)) => ("maxUnavailable", max.as_str()),
         (None, None) => ("minAvailable", "not set"),
     };
-    let counts = format!("{bound} {value}, {} of {} pods healthy, {} needed, disruptionsAllowed 0", number(&budget.healthy), number(&budget.expected), number(&budget.desired_healthy));
+    let counts = format!(
+        "{bound} {value}, {} of {} pods healthy, {} needed, disruptionsAllowed 0",
+        number(&budget.healthy),
+        number(&budget.expected),
+        number(&budget.desired_healthy)
+    );
     let whose = match nodes {
         [] => String::new(),
         several => {
@@ -82,13 +93,15 @@ fn finding(
             format!(" and holds the drain of {}", names.join(", "))
         }
     };
-    let shown = if left.is_empty() { "none of its pods was read".to_owned() } else { left.iter().take(6).copied().collect::<Vec<_>>().join(", ") };
+    let shown =
+        if left.is_empty() { "none of its pods was read".to_owned() } else { left.iter().take(6).copied().collect::<Vec<_>>().join(", ") };
     let outlook = if by_design {
         "all pods are healthy and none may go, so it will not pass by itself"
     } else {
         "it passes only once more pods are healthy; a pod that does not come up by itself holds it for ever"
     };
-    let answers = if refused.is_empty() { "" } else { "; the 429 that evictions get is the budget's answer and no fault of the API server" };
+    let answers =
+        if refused.is_empty() { "" } else { "; the 429 that evictions get is the budget's answer and no fault of the API server" };
     let mut finding = Finding::new(
         Code::PdbBlocksDrain,
         &subject,
@@ -98,7 +111,11 @@ fn finding(
     .proof(Evidence::field(&subject, &format!("spec.{bound}"), value))
     .proof(Evidence::field(&subject, "status", counts.clone()));
     for (node, body) in nodes {
-        let how = if body.unschedulable { "true".to_owned() } else { body.taints.iter().map(|taint| taint.key.as_str()).collect::<Vec<_>>().join(", ") };
+        let how = if body.unschedulable {
+            "true".to_owned()
+        } else {
+            body.taints.iter().map(|taint| taint.key.as_str()).collect::<Vec<_>>().join(", ")
+        };
         finding = finding.also(&node.subject()).proof(Evidence::field(&node.subject(), "spec.unschedulable", how));
     }
     for (pod, body) in pods.iter().filter(|(object, _)| left.contains(&object.meta.name.as_str())).take(6) {
@@ -112,7 +129,8 @@ fn finding(
     }
     let owner = owner(world, pods).map(|owner| format!(" through {owner}")).unwrap_or_default();
     if !by_design {
-        finding = finding.remedy("bring up the pods that are not healthy, or set unhealthyPodEvictionPolicy AlwaysAllow, so that those may go");
+        finding =
+            finding.remedy("bring up the pods that are not healthy, or set unhealthyPodEvictionPolicy AlwaysAllow, so that those may go");
     }
     let lower = if bound == "minAvailable" {
         "set a smaller minAvailable, below the number of replicas, or maxUnavailable 1 in its place"
@@ -121,7 +139,10 @@ fn finding(
     };
     let spare = pods.len().saturating_add(1);
     finding
-        .remedy(format!("add one replica elsewhere{owner} ({} in all) and let it become Ready; then minAvailable leaves room for one to go", counted(spare, "replica")))
+        .remedy(format!(
+            "add one replica elsewhere{owner} ({} in all) and let it become Ready; then minAvailable leaves room for one to go",
+            counted(spare, "replica")
+        ))
         .remedy(lower)
         .not("delete the pod past the budget without a replica that takes its requests")
 }
@@ -164,7 +185,8 @@ mod tests {
     #[case::it_guards_nothing(json!({"minAvailable": 1}), status(0, 1, 0, 0), true, None)]
     fn budgets(#[case] spec: Value, #[case] status: Value, #[case] cordoned: bool, #[case] wanted: Option<Severity>) {
         let world = kit(spec, status, cordoned).build();
-        let found: Vec<Severity> = world.findings.iter().filter(|finding| finding.code == Code::PdbBlocksDrain).map(|finding| finding.severity).collect();
+        let found: Vec<Severity> =
+            world.findings.iter().filter(|finding| finding.code == Code::PdbBlocksDrain).map(|finding| finding.severity).collect();
         assert_eq!(found, wanted.into_iter().collect::<Vec<_>>());
     }
 

@@ -75,7 +75,12 @@ fn reverted<'a>(versions: &[&'a Change], path: &str, values: &[Option<&'a String
 /// Who made the change from one version to the next: a manager that owns the path and has written since, else the only one that has.
 fn writer<'a>(before: &Change, after: &'a Change, path: &str) -> Option<&'a Writer> {
     let had = |writer: &Writer| {
-        before.object.meta.writers.iter().any(|old| old.manager == writer.manager && old.subresource == writer.subresource && old.time == writer.time)
+        before
+            .object
+            .meta
+            .writers
+            .iter()
+            .any(|old| old.manager == writer.manager && old.subresource == writer.subresource && old.time == writer.time)
     };
     let fresh: Vec<&Writer> = after.object.meta.writers.iter().filter(|writer| writer.subresource != "status" && !had(writer)).collect();
     match fresh.iter().filter(|writer| writer.owns(path)).max_by_key(|writer| writer.time) {
@@ -152,7 +157,8 @@ fn finding(world: &World, subject: &Subject, path: &str, reverted: &Reverted) ->
     let template = path.starts_with("spec.template");
     let effect = if template { "; the pod template is as before, so no new ReplicaSet stays and its pods are unchanged" } else { "" };
     let proof = |change: &Change, writer: &Writer, value: Option<&String>| {
-        let words = format!("{} ({}) wrote {path} at {}: {}", writer.manager, writer.operation, time::clock(at(change, writer)), shown(value));
+        let words =
+            format!("{} ({}) wrote {path} at {}: {}", writer.manager, writer.operation, time::clock(at(change, writer)), shown(value));
         Evidence::field(subject, "metadata.managedFields", words).seen_at(Some(at(change, writer))).of_uid(&change.object.meta.uid)
     };
     let done = if reverted.before.is_none() { "removed" } else { "set back" };
@@ -161,7 +167,11 @@ fn finding(world: &World, subject: &Subject, path: &str, reverted: &Reverted) ->
         subject,
         format!(
             "{path} of {}, set by {} at {}, was {done} by {} at {}{above}{effect}",
-            subject.name(), reverted.setter.manager, time::clock(set), reverted.undoer.manager, time::clock(undone)
+            subject.name(),
+            reverted.setter.manager,
+            time::clock(set),
+            reverted.undoer.manager,
+            time::clock(undone)
         ),
         proof(reverted.set, reverted.setter, reverted.set_to),
     )
@@ -207,14 +217,25 @@ mod tests {
         let annotation = json!({"f:spec": {"f:template": {"f:metadata": {"f:annotations": {"f:kubectl.kubernetes.io/restartedAt": {}}}}}});
         let kit = seen(&[
             ("09:00:00", version(2, None, &[writer("manager", "08:00:00", template.clone())])),
-            ("09:58:00", version(2, Some("x"), &[writer("manager", "08:00:00", template.clone()), writer("kubectl-rollout", "09:58:00", annotation)])),
+            (
+                "09:58:00",
+                version(
+                    2,
+                    Some("x"),
+                    &[writer("manager", "08:00:00", template.clone()), writer("kubectl-rollout", "09:58:00", annotation)],
+                ),
+            ),
             (at, version(2, end, &[writer(by, at, template)])),
         ]);
         let world = kit.build();
         assert_eq!(world.none(Code::ChangeReverted), !fires);
         if fires {
             let finding = world.only(Code::ChangeReverted);
-            assert!(finding.summary.contains("kubectl-rollout at 09:58:00") && finding.summary.contains("inferenceservice/s/q"), "{}", finding.summary);
+            assert!(
+                finding.summary.contains("kubectl-rollout at 09:58:00") && finding.summary.contains("inferenceservice/s/q"),
+                "{}",
+                finding.summary
+            );
         }
     }
 

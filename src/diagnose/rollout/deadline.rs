@@ -59,7 +59,8 @@ fn stalled(world: &World, replica: &Replica) -> bool {
 fn finding(world: &World, object: &Object, body: &Workload, deadline: i64, late: &[(&Replica, i64, Option<f64>)]) -> Finding {
     let subject = object.subject();
     let passed = body.condition("Progressing").filter(|condition| condition.is_false() && condition.reason == "ProgressDeadlineExceeded");
-    let (slowest, age, left) = late.iter().max_by_key(|(_, age, _)| *age).map_or((None, 0, None), |(replica, age, left)| (Some(*replica), *age, *left));
+    let (slowest, age, left) =
+        late.iter().max_by_key(|(_, age, _)| *age).map_or((None, 0, None), |(replica, age, left)| (Some(*replica), *age, *left));
     let name = slowest.map_or("its pod", |replica| replica.subject.name());
     let state = slowest.map_or_else(String::new, |replica| replica.state.to_string());
     let progress = slowest.and_then(|replica| replica.engine.as_ref().ok()?.progress.clone());
@@ -140,7 +141,8 @@ mod tests {
         let mut waits = kit(json!(600), HALF);
         waits.change("pod/s/w-x-1", |pod| {
             pod["spec"]["nodeName"] = Value::Null;
-            pod["status"] = json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]});
+            pod["status"] =
+                json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]});
         });
         assert!(waits.build().none(Code::DeadlineShorterThanLoad));
     }

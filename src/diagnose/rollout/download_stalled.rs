@@ -20,7 +20,10 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
         if !matches!(replica.state, ReplicaState::Downloading | ReplicaState::Starting | ReplicaState::Loading) {
             continue;
         }
-        let log = logs(world, &replica.subject).into_iter().filter(|log| log.previous_at.is_none() && runs(world, replica, &log.container)).find(|log| log.stuck().is_some());
+        let log = logs(world, &replica.subject)
+            .into_iter()
+            .filter(|log| log.previous_at.is_none() && runs(world, replica, &log.container))
+            .find(|log| log.stuck().is_some());
         out.extend(log.and_then(|log| finding(world, replica, &log)));
     }
 }
@@ -41,14 +44,24 @@ fn finding(world: &World, replica: &Replica, log: &LogReading) -> Option<Finding
     }
     let subject = &replica.subject;
     let still = stuck.seconds.map(|seconds| format!(" for {seconds:.0} s")).unwrap_or_default();
-    let since = last.map(|last| format!("; last line at {last}, {} ago", time::span(time::seconds_between(last, world.now)))).unwrap_or_default();
-    let share = log.newest_of(Counted::Download).and_then(|progress| progress.share).map(|share| format!(" ({:.0} %)", share * 100.0)).unwrap_or_default();
+    let since =
+        last.map(|last| format!("; last line at {last}, {} ago", time::span(time::seconds_between(last, world.now)))).unwrap_or_default();
+    let share = log
+        .newest_of(Counted::Download)
+        .and_then(|progress| progress.share)
+        .map(|share| format!(" ({:.0} %)", share * 100.0))
+        .unwrap_or_default();
     let again = |line: &Evidence, n: usize| Evidence { value: format!("{} (the same count on {n} lines)", line.value), ..line.clone() };
     Some(
         Finding::new(
             Code::DownloadStalled,
             subject,
-            format!("the download of {} stands still at {}{share}{still}: {} lines of its log show the same count{since}", subject.name(), stuck.count, stuck.lines),
+            format!(
+                "the download of {} stands still at {}{share}{still}: {} lines of its log show the same count{since}",
+                subject.name(),
+                stuck.count,
+                stuck.lines
+            ),
             again(&log.evidence(&stuck.last), stuck.lines),
         )
         .proof(log.evidence(&stuck.first))
@@ -75,7 +88,9 @@ mod tests {
     #[case::a_moment(&["2026-11-12 09:59:50 Fetching 40 files:  50%|##| 20/40 [05:00<05:00, 15.0s/it]",
         "2026-11-12 09:59:55 Fetching 40 files:  50%|##| 20/40 [05:05<05:05, 15.0s/it]"], false)]
     fn two_lines(#[case] lines: &[&str], #[case] fires: bool) {
-        let world = Kit::new().loading_pod("a").log("a", "vllm", lines).build();
+        let mut kit = Kit::new().loading_pod("a").log("a", "vllm", lines);
+        kit.change("pod/s/a", |pod| pod["status"]["containerStatuses"][0]["state"]["running"]["startedAt"] = "2026-11-12T09:30:00Z".into());
+        let world = kit.build();
         assert_eq!(world.none(Code::DownloadStalled), !fires);
     }
 }

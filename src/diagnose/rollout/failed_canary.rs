@@ -80,7 +80,9 @@ fn finding(world: &World, update: &Update, why: &str, proofs: Vec<Evidence>, hol
     } else {
         finding.remedy("roll back, or correct the template: either replaces the failed pods")
     };
-    finding.remedy("keep a log of the failed pods first: it goes with them").not("delete its pods by hand: their ReplicaSet makes them again")
+    finding
+        .remedy("keep a log of the failed pods first: it goes with them")
+        .not("delete its pods by hand: their ReplicaSet makes them again")
 }
 
 #[cfg(test)]

@@ -115,16 +115,15 @@ mod tests {
     use serde_json::{Value, json};
 
     fn kit(count: u32, last: &str, ready: bool) -> Kit {
-        let labels = |worker: &str| {
-            json!({"leaderworkerset.sigs.k8s.io/name": "m", "leaderworkerset.sigs.k8s.io/group-index": "0", "leaderworkerset.sigs.k8s.io/worker-index": worker})
-        };
+        let labels = |worker: &str| json!({"leaderworkerset.sigs.k8s.io/name": "m", "leaderworkerset.sigs.k8s.io/group-index": "0", "leaderworkerset.sigs.k8s.io/worker-index": worker});
         let kit = Kit::new()
             .object(json!({"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": {"name": "m", "namespace": "s"},
                 "spec": {"replicas": 1, "leaderWorkerTemplate": {"size": 2, "restartPolicy": "RecreateGroupOnPodRestart"}}}))
             .object(json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "s"}, "reason": "RecreateGroup", "count": count,
                 "message": "Worker pod m-0-1 failed, deleted leader pod m-0 to recreate group 0", "firstTimestamp": "2026-11-12T06:00:00Z",
                 "lastTimestamp": last, "involvedObject": {"kind": "LeaderWorkerSet", "namespace": "s", "name": "m"}}));
-        let mut kit = if ready { kit.pod_with("m-0", |_| ()).pod_with("m-0-1", |_| ()) } else { kit.loading_pod("m-0").loading_pod("m-0-1") };
+        let mut kit =
+            if ready { kit.pod_with("m-0", |_| ()).pod_with("m-0-1", |_| ()) } else { kit.loading_pod("m-0").loading_pod("m-0-1") };
         kit.change("pod/s/m-0", |pod| pod["metadata"]["labels"] = labels("0"));
         kit.change("pod/s/m-0-1", |pod| {
             pod["metadata"]["labels"] = labels("1");
@@ -142,14 +141,17 @@ mod tests {
     #[case::once(1, "2026-11-12T09:57:00Z", false, false)]
     #[case::it_came_up(14, "2026-11-12T09:40:00Z", true, false)]
     #[case::long_over(14, "2026-11-12T08:00:00Z", false, false)]
-    fn fires(#[case] count: u32, #[case] last: &str, #[case] ready: bool, #[case] fires: bool) {
+    fn when(#[case] count: u32, #[case] last: &str, #[case] ready: bool, #[case] fires: bool) {
         assert_eq!(kit(count, last, ready).build().none(Code::GroupRestartLoop), !fires);
     }
 
     #[test]
     fn names_the_member_that_is_late_and_why_the_leader_gave_up() {
         let line = "torch.distributed.DistStoreError: Timed out after 181 seconds waiting for clients. 1/2 clients joined.";
-        let finding = kit(14, "2026-11-12T09:57:00Z", false).previous_log("m-0", "vllm", "2026-11-12T09:57:00Z", &[line]).build().only(Code::GroupRestartLoop);
+        let finding = kit(14, "2026-11-12T09:57:00Z", false)
+            .previous_log("m-0", "vllm", "2026-11-12T09:57:00Z", &[line])
+            .build()
+            .only(Code::GroupRestartLoop);
         assert!(finding.summary.contains("m-0-1 on n9 still pulls"), "{}", finding.summary);
         assert!(finding.summary.contains("181 seconds"), "{}", finding.summary);
     }

@@ -45,7 +45,8 @@ fn kill_proof(world: &World, replica: &Replica, kind: &str, status: &ContainerSt
         let lower = message.to_ascii_lowercase();
         lower.contains(kind) && lower.contains("probe")
     };
-    let killing = events.iter().rev().find(|(_, event)| event.reason == "Killing" && names(&event.message) && event.message.contains(&status.name));
+    let killing =
+        events.iter().rev().find(|(_, event)| event.reason == "Killing" && names(&event.message) && event.message.contains(&status.name));
     let unhealthy = || events.iter().rev().find(|(_, event)| event.reason == "Unhealthy" && names(&event.message));
     let (_, event) = killing.or_else(unhealthy)?;
     let value = format!("{} (seen {} times)", event.message, event.count.max(1));
@@ -76,7 +77,14 @@ fn loaded_before(object: &Object, pod: &Pod, logs: &[LogReading]) -> bool {
     }
 }
 
-fn finding(world: &World, replica: &Replica, status: &ContainerStatus, (kind, probe): (&str, &Probe), kill: Option<Evidence>, load: Option<LoadTime>) -> Finding {
+fn finding(
+    world: &World,
+    replica: &Replica,
+    status: &ContainerStatus,
+    (kind, probe): (&str, &Probe),
+    kill: Option<Evidence>,
+    load: Option<LoadTime>,
+) -> Finding {
     let subject = &replica.subject;
     let budget = probe.budget_s();
     let field = format!("spec.containers[{}].{kind}Probe", status.name);
@@ -85,7 +93,10 @@ fn finding(world: &World, replica: &Replica, status: &ContainerStatus, (kind, pr
         &field,
         format!(
             "{}: initialDelaySeconds {}, periodSeconds {}, failureThreshold {}: {budget} s until it kills",
-            probe.shown(), probe.initial_delay_s, probe.period_s, probe.failure_threshold
+            probe.shown(),
+            probe.initial_delay_s,
+            probe.period_s,
+            probe.failure_threshold
         ),
     );
     let takes = match &load {
@@ -118,9 +129,15 @@ fn finding(world: &World, replica: &Replica, status: &ContainerStatus, (kind, pr
         finding = finding.also(workload);
     }
     let add = if kind == "startup" {
-        format!("raise failureThreshold of the startupProbe to {threshold} (with period {} s): its budget must be above the load time", probe.period_s)
+        format!(
+            "raise failureThreshold of the startupProbe to {threshold} (with period {} s): its budget must be above the load time",
+            probe.period_s
+        )
     } else {
-        format!("add a startupProbe with a budget above the load time, say period {} s and failureThreshold {threshold}: the liveness probe waits for it", probe.period_s)
+        format!(
+            "add a startupProbe with a budget above the load time, say period {} s and failureThreshold {threshold}: the liveness probe waits for it",
+            probe.period_s
+        )
     };
     finding
         .remedy(add)
@@ -163,8 +180,9 @@ mod tests {
         json!({"exitCode": 137, "reason": "OOMKilled"}), false)]
     #[case::it_failed_by_itself("Other", "", json!({"exitCode": 1, "reason": "Error"}), false)]
     #[case::killed_for_another_cause("Other", "", json!({"exitCode": 137, "startedAt": "2026-11-12T09:54:00Z", "finishedAt": "2026-11-12T09:54:20Z"}), false)]
-    fn fires(#[case] reason: &str, #[case] message: &str, #[case] last: Value, #[case] fires: bool) {
-        let world = kit(liveness(), last).event("Pod", "a", reason, message).previous_log("a", "vllm", "2026-11-12T09:57:25Z", &[SHARDS]).build();
+    fn when(#[case] reason: &str, #[case] message: &str, #[case] last: Value, #[case] fires: bool) {
+        let world =
+            kit(liveness(), last).event("Pod", "a", reason, message).previous_log("a", "vllm", "2026-11-12T09:57:25Z", &[SHARDS]).build();
         assert_eq!(world.none(Code::KilledWhileLoading), !fires);
     }
 

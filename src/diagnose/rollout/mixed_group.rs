@@ -76,17 +76,12 @@ fn finding(subject: &Subject, what: &str, proofs: Vec<Evidence>) -> Option<Findi
     let mut proofs = proofs.into_iter();
     let first = proofs.next()?;
     Some(
-        Finding::new(
-            Code::MixedGroup,
-            &set,
-            format!("group {index} of {} {what}; its ranks can not work together", set.name()),
-            first,
-        )
-        .also(subject)
-        .proofs(proofs)
-        .remedy("make the whole group anew: delete its leader, so that all its pods follow one revision")
-        .remedy("check that the LeaderWorkerSet controller runs: it makes groups whole")
-        .not("delete only the member that differs: a single member made anew mixes the group again"),
+        Finding::new(Code::MixedGroup, &set, format!("group {index} of {} {what}; its ranks can not work together", set.name()), first)
+            .also(subject)
+            .proofs(proofs)
+            .remedy("make the whole group anew: delete its leader, so that all its pods follow one revision")
+            .remedy("check that the LeaderWorkerSet controller runs: it makes groups whole")
+            .not("delete only the member that differs: a single member made anew mixes the group again"),
     )
 }
 

@@ -31,12 +31,17 @@ fn killed(world: &World, replica: &Replica) -> Option<Finding> {
         .collect();
     let killing = events.iter().rev().find(|event| event.reason == "Killing");
     let failing = events.iter().rev().find(|event| event.reason == "Unhealthy");
-    let by_exit = status.restarts > 0 && status.last.as_ref().is_some_and(|last| matches!(last.exit_code, Some(137 | 143)) && last.reason != "OOMKilled");
+    let by_exit = status.restarts > 0
+        && status.last.as_ref().is_some_and(|last| matches!(last.exit_code, Some(137 | 143)) && last.reason != "OOMKilled");
     // The kubelet says that it kills, or the probe fails and the container was killed.
     let first = killing.or(failing.filter(|_| by_exit))?;
     let busy = busy(world, replica, status.restarts)?;
     let probe_words = format!(
-        "{}: timeoutSeconds {}, periodSeconds {}, failureThreshold {}", probe.shown(), probe.timeout_s, probe.period_s, probe.failure_threshold
+        "{}: timeoutSeconds {}, periodSeconds {}, failureThreshold {}",
+        probe.shown(),
+        probe.timeout_s,
+        probe.period_s,
+        probe.failure_threshold
     );
     let seen = |event: &Event| {
         let value = format!("{} (seen {} times)", event.message, event.count.max(1));
@@ -47,7 +52,11 @@ fn killed(world: &World, replica: &Replica) -> Option<Finding> {
         &replica.subject,
         format!(
             "the liveness probe restarts {} although its engine serves: {} ({}, {} s for an answer), and {}",
-            replica.subject.name(), counted(status.restarts as usize, "restart"), probe.shown(), probe.timeout_s, busy.0
+            replica.subject.name(),
+            counted(status.restarts as usize, "restart"),
+            probe.shown(),
+            probe.timeout_s,
+            busy.0
         ),
         seen(first),
     )
@@ -57,7 +66,8 @@ fn killed(world: &World, replica: &Replica) -> Option<Finding> {
     .proof(Evidence::field(&replica.subject, &format!("spec.containers[{}].livenessProbe", container.name), probe_words));
     if let Some(last) = &status.last {
         finding = finding.proof(
-            Evidence::field(&replica.subject, &format!("status.containerStatuses[{}].lastState", status.name), last.shown()).seen_at(last.finished),
+            Evidence::field(&replica.subject, &format!("status.containerStatuses[{}].lastState", status.name), last.shown())
+                .seen_at(last.finished),
         );
     }
     Some(
@@ -133,7 +143,12 @@ mod tests {
     fn a_run_killed_while_it_loaded_is_another_finding() {
         let world = kit()
             .page("a", 0, &vllm_page(9.0, 4.0, 10.0))
-            .previous_log("a", "vllm", "2026-11-12T09:57:25Z", &["Loading safetensors checkpoint shards:  50% Completed | 20/40 [02:30<02:30,  7.50s/it]"])
+            .previous_log(
+                "a",
+                "vllm",
+                "2026-11-12T09:57:25Z",
+                &["Loading safetensors checkpoint shards:  50% Completed | 20/40 [02:30<02:30,  7.50s/it]"],
+            )
             .build();
         assert!(world.none(Code::ProbeKillsBusyEngine));
     }

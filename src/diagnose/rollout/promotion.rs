@@ -32,19 +32,35 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
             let gpus = update.new.iter().map(|replica| replica.gpus).fold(0, u32::saturating_add);
             holds = format!(
                 "; new {} of {} Ready (holding {}), old {} of {} Ready",
-                ready(&update.new), update.new.len(), counted(gpus as usize, "GPU"), ready(&update.old), update.old.len()
+                ready(&update.new),
+                update.new.len(),
+                counted(gpus as usize, "GPU"),
+                ready(&update.old),
+                update.old.len()
             );
             proofs.extend(update.new.iter().take(4).filter_map(|replica| replica.evidence.first().cloned()));
         }
         let mut evidence = waits.evidence.into_iter();
         let first = evidence.next().unwrap_or_else(|| Evidence::field(&subject, "spec.paused", "true"));
-        let promote = if body.canary.is_some() { "promote it, when the new revision is good" } else { "resume it (spec.paused false), when the new revision is good" };
-        let abort = if body.canary.is_some() { "abort it, to go back to the stable revision and free what the canary holds" } else { "roll it back, to free what the new revision holds" };
+        let promote = if body.canary.is_some() {
+            "promote it, when the new revision is good"
+        } else {
+            "resume it (spec.paused false), when the new revision is good"
+        };
+        let abort = if body.canary.is_some() {
+            "abort it, to go back to the stable revision and free what the canary holds"
+        } else {
+            "roll it back, to free what the new revision holds"
+        };
         out.push(
             Finding::new(
                 Code::WaitingForPromotion,
                 &subject,
-                format!("the rollout of {} waits for a person to promote or abort it{since}: {}{stands}{holds}; it is not failing", subject.name(), waits.why),
+                format!(
+                    "the rollout of {} waits for a person to promote or abort it{since}: {}{stands}{holds}; it is not failing",
+                    subject.name(),
+                    waits.why
+                ),
                 first,
             )
             .proofs(evidence)

@@ -76,7 +76,8 @@ fn of_set(world: &World, subject: &Subject, set: &RoleSet) -> Option<Finding> {
     let halves = halves(&table, &roles);
     let half = halves.iter().find(|revision| {
         world.replicas.values().any(|replica| {
-            replica.workload.as_ref().is_some_and(|workload| set.of(revision).any(|part| part.workload == *workload)) && settled(world, replica)
+            replica.workload.as_ref().is_some_and(|workload| set.of(revision).any(|part| part.workload == *workload))
+                && settled(world, replica)
         })
     })?;
     let mut proofs: Vec<Evidence> = Vec::new();
@@ -102,7 +103,11 @@ fn finding(subject: &Subject, table: &Table, roles: &BTreeSet<String>, half: &st
     let mut finding = Finding::new(
         Code::RolesOutOfStep,
         subject,
-        format!("the roles of {} are out of step: {}; {verdict}, and requests that reach {half} find no partner of its revision", subject.name(), rows.join(", ")),
+        format!(
+            "the roles of {} are out of step: {}; {verdict}, and requests that reach {half} find no partner of its revision",
+            subject.name(),
+            rows.join(", ")
+        ),
         first,
     )
     .proofs(proofs);

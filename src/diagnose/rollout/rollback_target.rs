@@ -43,8 +43,10 @@ fn replica_sets_gone(world: &World, object: &Object, body: &Workload) -> Option<
     if sets.is_empty() && body.revision_history_limit != Some(0) {
         return None;
     }
-    let left: Vec<Evidence> =
-        sets.iter().map(|set| Evidence::field(&set.subject(), &format!("metadata.annotations[{annotation}]"), of(set).unwrap_or(current).to_string())).collect();
+    let left: Vec<Evidence> = sets
+        .iter()
+        .map(|set| Evidence::field(&set.subject(), &format!("metadata.annotations[{annotation}]"), of(set).unwrap_or(current).to_string()))
+        .collect();
     Some(finding(object, body, &format!("revision {current}"), left))
 }
 
@@ -88,7 +90,14 @@ fn finding(object: &Object, body: &Workload, current: &str, left: Vec<Evidence>)
     .proofs(left);
     if let Some(writer) = writer {
         finding = finding
-            .proof(Evidence::field(&subject, "metadata.managedFields", format!("{} writes spec.template ({})", writer.manager, writer.operation)).seen_at(writer.time))
+            .proof(
+                Evidence::field(
+                    &subject,
+                    "metadata.managedFields",
+                    format!("{} writes spec.template ({})", writer.manager, writer.operation),
+                )
+                .seen_at(writer.time),
+            )
             .remedy(format!("roll back where the template comes from: {} wrote it last", writer.manager));
     } else {
         finding = finding.remedy("roll back where the template comes from (repository, chart, the object above it)");
@@ -134,7 +143,8 @@ mod tests {
     #[case(&[6, 7], false)]
     #[case(&[1], false)]
     fn controller_revisions(#[case] revisions: &[u64], #[case] fires: bool) {
-        let mut kit = Kit::new().object(json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w", "namespace": "s"},
+        let mut kit = Kit::new()
+            .object(json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w", "namespace": "s"},
             "spec": {"replicas": 1, "revisionHistoryLimit": 0}}));
         for revision in revisions {
             kit = kit.object(json!({"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": revision,

@@ -21,12 +21,15 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
         let mut finding = Finding::new(
             Code::StaleObservedGeneration,
             subject,
-            format!("the status of {subject} is of generation {observed}, its spec of {generation}: what the status says is not current{since}"),
+            format!(
+                "the status of {subject} is of generation {observed}, its spec of {generation}: what the status says is not current{since}"
+            ),
             Evidence::field(subject, path, observed.to_string()).of_uid(&object.meta.uid),
         )
         .proof(Evidence::field(subject, "metadata.generation", generation.to_string()).seen_at(written));
         if let Some(writer) = object.meta.writers.iter().filter(|writer| writer.subresource != "status").max_by_key(|writer| writer.time) {
-            finding = finding.proof(Evidence::field(subject, "metadata.managedFields", format!("{} wrote last", writer.manager)).seen_at(writer.time));
+            finding = finding
+                .proof(Evidence::field(subject, "metadata.managedFields", format!("{} wrote last", writer.manager)).seen_at(writer.time));
         }
         out.push(
             finding
@@ -70,7 +73,14 @@ mod tests {
     #[case::current("apps/v1", "Deployment", json!(5), json!(5), "2026-11-12T09:00:00Z", false)]
     #[case::not_said("apps/v1", "Deployment", json!(5), Value::Null, "2026-11-12T09:00:00Z", false)]
     #[case::changed_just_now("apps/v1", "Deployment", json!(5), json!(4), "2026-11-12T09:59:55Z", false)]
-    fn generations(#[case] api: &str, #[case] kind: &str, #[case] generation: Value, #[case] observed: Value, #[case] written: &str, #[case] fires: bool) {
+    fn generations(
+        #[case] api: &str,
+        #[case] kind: &str,
+        #[case] generation: Value,
+        #[case] observed: Value,
+        #[case] written: &str,
+        #[case] fires: bool,
+    ) {
         let world = Kit::new().object(object(api, kind, generation, observed, written)).build();
         assert_eq!(world.none(Code::StaleObservedGeneration), !fires);
     }

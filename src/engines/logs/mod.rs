@@ -166,7 +166,7 @@ impl Reader {
                 what,
                 share: Some(bar.share),
                 count: bar.count,
-                label: text::tidy(cut(&bar.label, 120)).to_string(),
+                label: text::tidy(cut(&named(&bar.label), 120)).to_string(),
                 elapsed_s: bar.elapsed_s,
                 left_s,
                 line: shown.clone(),
@@ -245,6 +245,17 @@ impl Reader {
 /// `INFO:     10.0.0.1:52722 - "GET /health HTTP/1.1" 200 OK`.
 fn is_access_line(line: &str) -> bool {
     line.contains(" HTTP/1.") && line.contains(" - \"")
+}
+
+/// A bar's label without the time and level that a logger puts before it: they differ on each line, the bar is one.
+fn named(label: &str) -> String {
+    let logger = |word: &&str| {
+        let bare = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        let level = matches!(bare.to_ascii_uppercase().as_str(), "INFO" | "WARN" | "WARNING" | "DEBUG" | "ERROR");
+        let time = bare.starts_with(|c: char| c.is_ascii_digit()) && bare.chars().all(|c| c.is_ascii_digit() || "-:/.,+TZ".contains(c));
+        level || time || bare.is_empty()
+    };
+    label.split_whitespace().skip_while(logger).collect::<Vec<_>>().join(" ")
 }
 
 /// What a bar counts, from the text before it.
