@@ -120,7 +120,7 @@ mod tests {
     #[case::empty("prefill", 0.0, 0.0, 100.0, false)]
     #[case::requests_pass("prefill", 0.0, 0.2, 900.0, false)]
     #[case::not_a_prefill("aggregate", 0.0, 0.2, 100.0, false)]
-    fn when(#[case] role: &str, #[case] running: f64, #[case] usage: f64, #[case] tokens: f64, #[case] fires: bool) {
+    fn fires_or_not(#[case] role: &str, #[case] running: f64, #[case] usage: f64, #[case] tokens: f64, #[case] fires: bool) {
         let world = kit(role, running, usage, tokens).build();
         assert_eq!(world.none(Code::KvTransferPending), !fires, "{:?}", world.findings);
         if fires {
