@@ -6,6 +6,7 @@
 pub mod gpu;
 pub mod metrics;
 pub mod readiness;
+pub mod rollout;
 pub mod routing;
 pub mod scaling;
 mod support;
@@ -24,7 +25,7 @@ pub struct Rule {
 }
 
 /// All rules, by family. A family's list stands in its own module.
-pub const FAMILIES: &[&[Rule]] = &[readiness::RULES, routing::RULES, scaling::RULES, gpu::RULES, metrics::RULES];
+pub const FAMILIES: &[&[Rule]] = &[readiness::RULES, routing::RULES, rollout::RULES, scaling::RULES, gpu::RULES, metrics::RULES];
 
 /// All findings, worst first; of two with the same code, subjects and summary one stays.
 pub fn diagnose(world: &World) -> Vec<Finding> {

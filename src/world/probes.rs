@@ -45,9 +45,8 @@ fn claimed<'a>(world: &'a World, replica: &Replica) -> Option<&'a str> {
 
 /// All logs of a pod, read; the runs before restarts first.
 pub fn logs(world: &World, pod: &Subject) -> Vec<LogReading> {
-    let kind = world.engines.get(pod).and_then(|engine| engine.kind.as_ref().ok()).copied();
-    let mut logs: Vec<LogReading> =
-        world.logs.get(pod).into_iter().flatten().map(|log| read_log(log, kind, world.now)).collect();
+    let kind = world.engines.get(pod).and_then(|engine| engine.kind.clone().ok());
+    let mut logs: Vec<LogReading> = world.logs.get(pod).into_iter().flatten().map(|log| read_log(log, kind, world.now)).collect();
     logs.sort_by_key(|log| log.previous_at.map_or((1, Timestamp::UNIX_EPOCH), |at| (0, at)));
     logs
 }
@@ -77,7 +76,10 @@ pub fn load_time(world: &World, pod: &Subject) -> Option<LoadTime> {
             let progress = log.newest_of(Counted::Shards).or_else(|| log.newest_of(Counted::Download))?;
             let (elapsed, share) = (progress.elapsed_s?, progress.share.filter(|share| *share > 0.0 && *share <= 1.0)?);
             let whole = if share >= 1.0 { elapsed } else { progress.whole_s().unwrap_or(elapsed / share) };
-            Some((share, LoadTime { seconds: whole, seen: Some((elapsed, progress.count.clone())), evidence: log.evidence(&progress.line) }))
+            Some((
+                share,
+                LoadTime { seconds: whole, seen: Some((elapsed, progress.count.clone())), evidence: log.evidence(&progress.line) },
+            ))
         })
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, load)| load)
@@ -93,7 +95,12 @@ mod tests {
         let world = Kit::new()
             .loading_pod("a")
             .log("a", "vllm", &["Loading safetensors checkpoint shards:  25% Completed | 10/40 [01:00<03:00,  6.00s/it]"])
-            .previous_log("a", "vllm", "2026-11-12T09:58:00Z", &["Loading safetensors checkpoint shards:  50% Completed | 20/40 [02:30<02:30,  7.50s/it]"])
+            .previous_log(
+                "a",
+                "vllm",
+                "2026-11-12T09:58:00Z",
+                &["Loading safetensors checkpoint shards:  50% Completed | 20/40 [02:30<02:30,  7.50s/it]"],
+            )
             .build()
             .world;
         let load = load_time(&world, &Subject::pod("s", "a")).unwrap();

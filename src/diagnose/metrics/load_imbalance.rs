@@ -133,4 +133,31 @@ mod tests {
         let loads: Vec<Loaded> = loads.iter().map(|(running, waiting, kv)| loaded(*running, *waiting, *kv)).collect();
         assert_eq!(uneven(&loads).is_some(), fires);
     }
+
+    #[test]
+    fn replicas_of_one_role_and_ranks_of_one_engine() {
+        use crate::diagnose::testkit::{Kit, vllm_page};
+        use crate::model::finding::Code;
+        let world = Kit::new()
+            .pod_with("a", |_| ())
+            .pod_with("b", |_| ())
+            .owned("a", "StatefulSet", "w")
+            .owned("b", "StatefulSet", "w")
+            .page("a", 0, &vllm_page(9.0, 3.0, 5.0))
+            .page("b", 0, &vllm_page(0.0, 0.0, 5.0))
+            .build();
+        let finding = world.only(Code::LoadImbalance);
+        assert_eq!(
+            finding.summary,
+            "the replicas of w are loaded unevenly: a has 9 running, 3 waiting, KV 20 %, b has 0 running, 0 waiting, KV 20 % (idle)"
+        );
+        assert_eq!(finding.subjects.iter().map(Subject::as_str).collect::<Vec<_>>(), ["statefulset/s/w", "pod/s/a", "pod/s/b"]);
+        let two = vllm_page(9.0, 3.0, 5.0) + &vllm_page(4.0, 0.0, 5.0).replace("engine=\"0\"", "engine=\"1\"");
+        let world = Kit::new().pod_with("a", |_| ()).page("a", 0, &two).build();
+        let finding = world.findings.iter().find(|finding| finding.code == Code::LoadImbalance);
+        assert!(finding.is_none(), "{finding:?}");
+        let idle = two.replace("engine=\"1\",model_name=\"m\"} 4\n", "engine=\"1\",model_name=\"m\"} 0\n");
+        let finding = Kit::new().pod_with("a", |_| ()).page("a", 0, &idle).build().only(Code::LoadImbalance);
+        assert!(finding.summary.contains("engine 0 has 9 running") && finding.summary.contains("engine 1 has 0 running"), "{}", finding.summary);
+    }
 }
