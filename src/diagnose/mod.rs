@@ -3,6 +3,7 @@
 //! Each rule is a small file of its own with the cases on which it must fire and those on which it must not. A rule reads only the
 //! [`World`], states nothing that it can not prove with a piece of evidence, and never asks what another rule found.
 
+pub mod drain;
 pub mod gpu;
 pub mod metrics;
 pub mod readiness;
@@ -25,7 +26,8 @@ pub struct Rule {
 }
 
 /// All rules, by family. A family's list stands in its own module.
-pub const FAMILIES: &[&[Rule]] = &[readiness::RULES, routing::RULES, rollout::RULES, scaling::RULES, gpu::RULES, metrics::RULES];
+pub const FAMILIES: &[&[Rule]] =
+    &[readiness::RULES, routing::RULES, rollout::RULES, scaling::RULES, drain::RULES, gpu::RULES, metrics::RULES];
 
 /// All findings, worst first; of two with the same code, subjects and summary one stays.
 pub fn diagnose(world: &World) -> Vec<Finding> {

@@ -75,6 +75,7 @@ impl World {
         let views_of_sets: Vec<_> =
             sets.iter().map(|(subject, set)| (subject.clone(), super::sets::view(subject, set, &workloads, &replicas))).collect();
         workloads.extend(views_of_sets);
+        workloads.extend(super::named::only_named(&objects, &replicas));
         Self {
             now,
             source,

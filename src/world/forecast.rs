@@ -3,12 +3,16 @@
 //! Owns the arithmetic. The engine's promise comes from `engines`; what a rule makes of the forecast is the rule's.
 //! Order at a stop (Kubernetes): preStop runs while the grace period already counts, then SIGTERM, then SIGKILL at its end.
 
+use super::World;
+use super::probes::engine_container;
 use crate::engines::{DrainPromise, drain_promise};
 use crate::model::engine::EngineKind;
 use crate::model::object::pod::{Container, PreStop};
-use crate::model::object::PodSpec;
+use crate::model::object::{PodSpec, Workload};
+use crate::model::service::Replica;
 use crate::model::unknown::unknown;
 use crate::model::{Evidence, Known, Subject};
+use crate::systems::recognise::engine_of;
 
 /// Seconds that an engine needs to end after its last request.
 pub const EXIT_S: i64 = 5;
@@ -73,6 +77,34 @@ pub fn forecast(subject: &Subject, prefix: &str, spec: &PodSpec, container: &Con
     evidence.push(Evidence::field(subject, &format!("{prefix}spec.containers[{}].lifecycle.preStop", container.name), hook));
     evidence.extend(promise.evidence().iter().cloned());
     Forecast { grace_s, pre_stop, pre_stop_s, promise, drain_s, needed_s, evidence }
+}
+
+/// The forecast of a pod that runs an engine, by its own spec. `None` for pods whose engine is not known.
+pub fn of_pod(world: &World, replica: &Replica) -> Option<Forecast> {
+    let kind = replica.engine.as_ref().ok()?.kind.clone().ok()?;
+    let (_, pod) = world.objects.pod(&replica.subject)?;
+    let (container, _) = engine_container(world, replica)?;
+    Some(forecast(&replica.subject, "", &pod.spec, container, kind))
+}
+
+/// The forecast of a workload's pods by its template. `None` where the template runs no engine that is known.
+pub fn for_template(subject: &Subject, body: &Workload) -> Option<Forecast> {
+    let (kind, name, _) = engine_of(subject, &body.template_labels, &body.template_annotations, &body.template)?;
+    let container = body.template.containers.iter().chain(&body.template.init_containers).find(|container| container.name == name)?;
+    Some(forecast(subject, "spec.template.", &body.template, container, kind))
+}
+
+/// Requests that a stop now would cut, where that is known: all that run or wait, when nothing drains them.
+pub fn requests_lost(replica: &Replica, forecast: &Forecast) -> Known<f64> {
+    let engine = replica.engine.as_ref().map_err(Clone::clone)?;
+    let load = engine.load.as_ref().map_err(Clone::clone)?;
+    let all = load.running.as_ref().map_err(Clone::clone)?.value + load.waiting.as_ref().map_err(Clone::clone)?.value;
+    match &forecast.drain_s {
+        _ if all == 0.0 => Ok(0.0),
+        Ok(0) => Ok(all),
+        Ok(seconds) => unknown(format!("those that take longer than {seconds} s: how long each still takes is not known")),
+        Err(why) => Err(why.clone()),
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ pub mod levels;
 pub mod listing;
 pub mod prompts;
 pub mod proxy;
+pub mod named;
 pub mod owners;
 pub mod probes;
 pub mod prometheus;

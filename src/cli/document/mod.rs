@@ -12,6 +12,7 @@ mod names;
 mod node;
 mod owners;
 mod replica;
+mod rollout;
 mod scope;
 mod service;
 #[cfg(test)]
@@ -76,6 +77,7 @@ impl Document {
         front::add(world, &mut subjects);
         autoscaler::add(world, &mut subjects);
         node::add(world, &mut subjects);
+        rollout::add(world, &mut subjects);
         view::add(world, &mut subjects);
         fleet::add(world, &mut subjects);
         owners::add(world, &mut subjects);

@@ -153,4 +153,36 @@ mod tests {
             .build();
         assert_eq!(world.none(Code::MetricRenamed), !fires, "{:?}", world.findings);
     }
+
+    fn scaled(query: &str, target: &str) -> serde_json::Value {
+        json!({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "so", "namespace": "s"},
+            "spec": {"scaleTargetRef": {"kind": "StatefulSet", "name": target},
+                "triggers": [{"type": "prometheus", "metadata": {"query": query, "threshold": "1"}}, {"type": "cpu", "metadata": {}}]}})
+    }
+
+    #[rstest]
+    #[case::its_own_engines("avg(vllm:gpu_cache_usage_perc)", "w", true)]
+    #[case::engines_of_anybody("avg(vllm:gpu_cache_usage_perc)", "another", true)]
+    #[case::the_new_name("avg(vllm:kv_cache_usage_perc)", "w", false)]
+    #[case::nothing_asked("", "w", false)]
+    #[case::a_name_with_nothing_in_its_place("vllm:num_requests_swapped", "w", true)]
+    #[case::another_engines_name("sglang:num_aborted_requests", "w", false)]
+    fn a_query_that_asks_for_the_old_name(#[case] query: &str, #[case] target: &str, #[case] wanted: bool) {
+        let world = Kit::new().pod_with("a", |_| ()).owned("a", "StatefulSet", "w").page("a", 0, &vllm_page(1.0, 0.0, 5.0));
+        assert_eq!(!world.object(scaled(query, target)).build().none(Code::MetricRenamed), wanted);
+    }
+
+    #[test]
+    fn an_engine_that_still_has_the_old_name_is_asked_rightly() {
+        let both = vllm_page(1.0, 0.0, 5.0) + "vllm:gpu_cache_usage_perc{engine=\"0\"} 0.2\n";
+        let world = Kit::new().pod_with("a", |_| ()).owned("a", "StatefulSet", "w").page("a", 0, &both);
+        assert!(world.object(scaled("vllm:gpu_cache_usage_perc", "w")).build().none(Code::MetricRenamed));
+        let histogram = vllm_page(1.0, 0.0, 5.0)
+            + "# TYPE vllm:time_per_output_token_seconds histogram\nvllm:time_per_output_token_seconds_bucket{le=\"+Inf\"} 1\n\
+               vllm:time_per_output_token_seconds_sum 1\nvllm:time_per_output_token_seconds_count 1\n\
+               # TYPE vllm:inter_token_latency_seconds histogram\nvllm:inter_token_latency_seconds_bucket{le=\"+Inf\"} 1\n\
+               vllm:inter_token_latency_seconds_sum 1\nvllm:inter_token_latency_seconds_count 1\n";
+        let world = Kit::new().pod_with("a", |_| ()).owned("a", "StatefulSet", "w").page("a", 0, &histogram);
+        assert!(world.object(scaled("rate(vllm:time_per_output_token_seconds_bucket[1m])", "w")).build().none(Code::MetricRenamed));
+    }
 }

@@ -195,7 +195,7 @@ mod tests {
     #[case::half_way("old", "2026-11-12T09:30:00Z", true)]
     #[case::just_now("old", "2026-11-12T09:59:30Z", false)]
     #[case::a_scale_up_is_no_rollout("new", "2026-11-12T09:30:00Z", false)]
-    fn fires(#[case] old: &str, #[case] since: &str, #[case] fires: bool) {
+    fn fires_or_not(#[case] old: &str, #[case] since: &str, #[case] fires: bool) {
         assert_eq!(kit(old, since).build().none(Code::RolloutBlockedByAdmission), !fires);
     }
 

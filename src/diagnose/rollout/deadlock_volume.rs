@@ -174,7 +174,7 @@ mod tests {
     #[case::many_may_mount_it("ReadWriteMany", HELD, "models", false)]
     #[case::another_fault("ReadWriteOnce", "AttachVolume.Attach failed: rpc error: timeout", "models", false)]
     #[case::another_claim("ReadWriteOnce", HELD, "other", false)]
-    fn fires(#[case] mode: &str, #[case] message: &str, #[case] claim: &str, #[case] fires: bool) {
+    fn fires_or_not(#[case] mode: &str, #[case] message: &str, #[case] claim: &str, #[case] fires: bool) {
         assert_eq!(kit(mode, message, claim).build().none(Code::RolloutDeadlockVolume), !fires);
     }
 

@@ -142,7 +142,7 @@ mod tests {
     #[case::once(1, "2026-11-12T09:57:00Z", false, false)]
     #[case::it_came_up(14, "2026-11-12T09:40:00Z", true, false)]
     #[case::long_over(14, "2026-11-12T08:00:00Z", false, false)]
-    fn fires(#[case] count: u32, #[case] last: &str, #[case] ready: bool, #[case] fires: bool) {
+    fn fires_or_not(#[case] count: u32, #[case] last: &str, #[case] ready: bool, #[case] fires: bool) {
         assert_eq!(kit(count, last, ready).build().none(Code::GroupRestartLoop), !fires);
     }
 

@@ -163,7 +163,7 @@ mod tests {
         json!({"exitCode": 137, "reason": "OOMKilled"}), false)]
     #[case::it_failed_by_itself("Other", "", json!({"exitCode": 1, "reason": "Error"}), false)]
     #[case::killed_for_another_cause("Other", "", json!({"exitCode": 137, "startedAt": "2026-11-12T09:54:00Z", "finishedAt": "2026-11-12T09:54:20Z"}), false)]
-    fn fires(#[case] reason: &str, #[case] message: &str, #[case] last: Value, #[case] fires: bool) {
+    fn fires_or_not(#[case] reason: &str, #[case] message: &str, #[case] last: Value, #[case] fires: bool) {
         let world = kit(liveness(), last).event("Pod", "a", reason, message).previous_log("a", "vllm", "2026-11-12T09:57:25Z", &[SHARDS]).build();
         assert_eq!(world.none(Code::KilledWhileLoading), !fires);
     }

@@ -1,6 +1,7 @@
 //! Rollout: why an update does not come through, and what it leaves behind.
 
 mod admission;
+mod change_reverted;
 mod deadline;
 mod deadlock_gpu;
 mod deadlock_volume;
@@ -11,6 +12,7 @@ mod killed_while_loading;
 mod mixed_group;
 mod probe_kills_busy;
 mod promotion;
+mod roles_out_of_step;
 mod rollback_target;
 mod stale_generation;
 
@@ -32,4 +34,6 @@ pub const RULES: &[Rule] = &[
     Rule { codes: &[Code::WaitingForPromotion], check: promotion::check },
     Rule { codes: &[Code::RollbackTargetGone], check: rollback_target::check },
     Rule { codes: &[Code::StaleObservedGeneration], check: stale_generation::check },
+    Rule { codes: &[Code::ChangeReverted], check: change_reverted::check },
+    Rule { codes: &[Code::RolesOutOfStep], check: roles_out_of_step::check },
 ];

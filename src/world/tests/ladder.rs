@@ -220,3 +220,28 @@ fn the_ready_conditions_own_message_says_what_pod_ready_waits_for() {
     assert_eq!(why(&pod("containers with unready status: [vllm]"), Stage::PodReady), "containers with unready status: [vllm]");
     assert_eq!(why(&pod(""), Stage::PodReady), "");
 }
+
+#[test]
+fn routed_is_not_applicable_only_where_there_is_no_router() {
+    let pool = json!({"apiVersion": "inference.networking.k8s.io/v1", "kind": "InferencePool", "metadata": {"name": "p", "namespace": "s"},
+        "spec": {"selector": {"matchLabels": {"app": "a"}}, "targetPorts": [{"number": 8000}], "endpointPickerRef": {"name": "epp"}}});
+    let behind_a_pool = replica(Kit::new().pod_with("a", |_| ()).object(pool));
+    assert!(matches!(behind_a_pool.ladder.rung(Stage::Routed), Rung::Unknown(_)), "{:?}", behind_a_pool.ladder.rung(Stage::Routed));
+    let behind_a_service = replica(Kit::new().serving_pod("a", true));
+    assert!(matches!(behind_a_service.ladder.rung(Stage::Routed), Rung::NotApplicable(_)));
+}
+
+#[test]
+fn an_engine_whose_state_is_unknown_keeps_the_stages_that_its_log_dates() {
+    // Loaded long ago by its log; nobody has asked it since.
+    let lines = ["INFO 11-12 07:52:00 [x.py:1] Starting to load model /m", "INFO 11-12 07:53:00 [x.py:2] Model loading took 14.2 GiB and 30.0 seconds",
+        "INFO:     Application startup complete."];
+    let quiet = replica(Kit::new().pod_with("a", |_| ()).log("a", "vllm", &lines));
+    if matches!(quiet.engine.as_ref().unwrap().state, crate::model::state::EngineState::Unknown(_)) {
+        assert_eq!(at(&quiet, Stage::Loading), "2026-11-12T07:52:00Z");
+        assert_eq!(at(&quiet, Stage::Warming), "2026-11-12T07:53:00Z");
+        assert!(!matches!(quiet.ladder.rung(Stage::EngineReady), Rung::NotReached { .. }), "nothing says that it is missing");
+    } else {
+        assert!(quiet.ladder.has(Stage::Loading) && quiet.ladder.has(Stage::Warming));
+    }
+}
