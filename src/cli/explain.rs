@@ -9,9 +9,9 @@ use super::exit::Exit;
 use super::load::load;
 use super::out::Out;
 use super::{select, table, words};
+use crate::diagnose::headline::{Tone, headline};
 use crate::model::Finding;
 use crate::model::service::{ModelService, Role, ServiceId};
-use crate::model::state::WorkloadState;
 use crate::world::World;
 
 /// Most pieces of evidence of a finding in the short text.
@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<Exit, CliError> {
 
 fn text(world: &World, findings: &[&Finding], ids: &BTreeSet<&ServiceId>, wide: bool, out: &mut Out) -> Result<(), CliError> {
     let services: Vec<(&ServiceId, &ModelService)> = ids.iter().filter_map(|id| Some((*id, world.services.get(*id)?))).collect();
-    out.line(&sentence(findings, &services))?;
+    out.line(&sentence(world, findings, &services))?;
     for finding in findings {
         out.line("")?;
         let subjects: Vec<String> = finding.subjects.iter().map(ToString::to_string).collect();
@@ -95,37 +95,30 @@ fn text(world: &World, findings: &[&Finding], ids: &BTreeSet<&ServiceId>, wide: 
 }
 
 /// The worst thing in one true sentence.
-fn sentence(findings: &[&Finding], services: &[(&ServiceId, &ModelService)]) -> String {
-    if let [worst, others @ ..] = findings {
-        let more = match others.len() {
-            0 => String::new(),
-            1 => " (and 1 more finding)".to_owned(),
-            n => format!(" (and {n} more findings)"),
-        };
-        return format!("{}: {}{more}", worst.severity.word().to_uppercase(), worst.summary);
-    }
-    let roles = || services.iter().flat_map(|(id, service)| service.roles.iter().map(move |role| (*id, role)));
-    let bad = |state: WorkloadState| !matches!(state, WorkloadState::Serving | WorkloadState::ScaledToZero);
-    // The enum's order is not an order of severity.
-    let weight = |state: WorkloadState| match state {
-        WorkloadState::Down => 0,
-        WorkloadState::Blocked | WorkloadState::FailedUpdate => 1,
-        WorkloadState::Degraded => 2,
-        WorkloadState::RollingOut | WorkloadState::WaitingPromotion => 3,
-        _ => 4,
+fn sentence(world: &World, findings: &[&Finding], services: &[(&ServiceId, &ModelService)]) -> String {
+    let services: Vec<&ModelService> = services.iter().map(|(_, service)| *service).collect();
+    let headline = headline(world, findings, &services);
+    let more = match findings.len().saturating_sub(usize::from(headline.is_finding)) {
+        0 => String::new(),
+        1 if headline.is_finding => " (and 1 more finding)".to_owned(),
+        n if headline.is_finding => format!(" (and {n} more findings)"),
+        1 => " (and 1 finding)".to_owned(),
+        n => format!(" (and {n} findings)"),
     };
-    match roles().filter(|(_, role)| bad(role.state)).min_by_key(|(_, role)| weight(role.state)) {
-        Some((id, role)) => {
-            let why = role.why.first().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("{}/{} {} is {}{why}; no finding says more.", id.namespace, id.name, role.kind, role.state)
-        }
-        None if services.is_empty() => "No model service here, and no findings.".to_owned(),
-        None => {
-            let serving: u32 = roles().filter_map(|(_, role)| role.funnel.serving.clone().ok()).fold(0, u32::saturating_add);
-            let models = if services.len() == 1 { "1 model".to_owned() } else { format!("{} models", services.len()) };
-            format!("All that is wanted of {models} serves ({serving} replicas); no findings.")
-        }
-    }
+    let unread = match world.problems.len() {
+        0 => String::new(),
+        1 => " (1 input could not be read whole: what it holds is not judged)".to_owned(),
+        n => format!(" ({n} inputs could not be read whole: what they hold is not judged)"),
+    };
+    let unread = if headline.text.contains("could not be read whole") { String::new() } else { unread };
+    let mark = match headline.tone {
+        Tone::Critical => "CRITICAL: ",
+        Tone::Warning => "WARNING: ",
+        Tone::Info => "INFO: ",
+        Tone::Unproven => "NOT PROVEN: ",
+        Tone::Good => "OK: ",
+    };
+    format!("{mark}{}{more}{unread}", headline.text)
 }
 
 fn role(world: &World, role: &Role, wide: bool, out: &mut Out) -> Result<(), CliError> {

@@ -10,6 +10,7 @@ use super::pages;
 use super::scene::Scene;
 use super::theme::{Mark, Role};
 use super::words;
+use crate::diagnose::headline::Tone;
 use crate::model::finding::Severity;
 
 /// Smaller screens show a message only.
@@ -108,30 +109,14 @@ fn draw_headline(app: &App, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 fn sentence(scene: &Scene) -> (Mark, Role, String) {
-    let worst = scene.findings.first();
-    let serious = worst.filter(|finding| finding.severity != Severity::Info);
-    // A role that does not serve what it should matters more than what is merely worth knowing.
-    if let Some(worst) = serious.or(if scene.short_of().is_none() { worst } else { None }) {
-        let (mark, role) = words::severity(worst.severity);
-        return (mark, role, worst.summary.clone());
-    }
-    if let Some((id, short)) = scene.short_of() {
-        let (mark, role) = words::workload(short.state);
-        let why = short.why.first().cloned().or_else(|| words::bottleneck(&short.funnel));
-        let why = why.map_or_else(String::new, |why| format!(": {why}"));
-        return (mark, role, format!("{}/{} {} is {}{why}; no finding says more", id.namespace, id.name, short.kind, short.state.shout()));
-    }
-    let world = &scene.world;
-    let services = words::counted(world.services.len(), "model service");
-    let engines = words::counted(world.engines.len(), "engine");
-    match (world.services.len() + world.engines.len(), world.problems.len()) {
-        (0, 0) => (Mark::Unknown, Role::Dim, format!("no model service and no engine is seen in this {}", world.source)),
-        (_, unread @ 1..) => {
-            let inputs = words::counted(unread, "input");
-            (Mark::Warn, Role::Warn, format!("no finding, but {inputs} could not be read whole: what they hold is not judged"))
-        }
-        _ => (Mark::Good, Role::Good, format!("no finding on {services} and {engines}")),
-    }
+    let (mark, role) = match scene.headline.tone {
+        Tone::Critical => words::severity(Severity::Critical),
+        Tone::Warning => words::severity(Severity::Warning),
+        Tone::Info => words::severity(Severity::Info),
+        Tone::Unproven => (Mark::Unknown, Role::Dim),
+        Tone::Good => (Mark::Good, Role::Good),
+    };
+    (mark, role, scene.headline.text.clone())
 }
 
 /// What is being typed, else a notice, else the keys that apply.

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use crate::model::Subject;
 use crate::model::engine::EngineReport;
+use crate::diagnose::headline::{Headline, headline};
 use crate::model::finding::{Finding, Severity};
 use crate::model::service::{ModelService, Replica, Role, ServiceId};
 use crate::model::state::{EngineState, WorkloadState};
@@ -89,7 +90,7 @@ pub struct Scene {
     pub title: String,
     rows: Vec<RowKey>,
     worst_first: Vec<usize>,
-    short_of: Option<RowKey>,
+    pub(crate) headline: Headline,
     by_row: BTreeMap<RowKey, Vec<usize>>,
     by_target: BTreeMap<Target, Vec<usize>>,
 }
@@ -112,23 +113,26 @@ impl Scene {
                 by_target.entry(target.clone()).or_default().push(at);
             }
         }
+        let headline = headline(&world, &findings.iter().collect::<Vec<_>>(), &world.services.values().collect::<Vec<_>>());
         let mut scene = Self {
+            headline,
             world,
             findings: findings.into(),
             title: title.into(),
             rows,
             worst_first: Vec::new(),
-            short_of: None,
             by_row,
             by_target,
         };
         let mut order: Vec<usize> = (0..scene.rows.len()).collect();
         order.sort_by_key(|at| {
-            scene.rows.get(*at).map(|row| (scene.worst(row).map_or(3, |finding| finding.severity as u8), scene.badness(row)))
+            // What is down stands with what is critical, with or without a finding.
+            scene.rows.get(*at).map(|row| match scene.badness(row) {
+                0 => (0, 0),
+                badness => (scene.worst(row).map_or(3, |finding| finding.severity as u8), badness),
+            })
         });
         scene.worst_first = order;
-        let short = |row: &&RowKey| scene.role(row).is_some() && scene.badness(row) <= 1;
-        scene.short_of = scene.rows.iter().filter(short).min_by_key(|row| scene.badness(row)).cloned();
         scene
     }
 
@@ -189,15 +193,6 @@ impl Scene {
     /// The worst finding about a row.
     pub(crate) fn worst(&self, row: &RowKey) -> Option<&Finding> {
         self.about_row(row).next()
-    }
-
-    /// The role that stands worst among those that do not serve what they should.
-    pub(crate) fn short_of(&self) -> Option<(&ServiceId, &Role)> {
-        let row = self.short_of.as_ref()?;
-        match &row.target {
-            Target::Service(id) => Some((id, self.role(row)?)),
-            Target::Engine(_) => None,
-        }
     }
 
     /// How many findings there are of a severity.

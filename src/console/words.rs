@@ -9,11 +9,6 @@ use crate::model::funnel::{Funnel, Step};
 use crate::model::state::{EngineState, ReplicaState, WorkloadState};
 use crate::model::{Evidence, Fact, Known, time};
 
-/// A count with its noun: `1 engine`, `2 engines`.
-pub(crate) fn counted(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
-}
-
 /// A count, or what stands for unknown.
 pub(crate) fn count(value: &Known<u32>, theme: Theme) -> String {
     match value {

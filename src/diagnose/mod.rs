@@ -5,6 +5,7 @@
 
 pub mod drain;
 pub mod gpu;
+pub mod headline;
 pub mod metrics;
 pub mod readiness;
 pub mod rollout;
