@@ -118,6 +118,114 @@ fn nothing_harmful_and_no_secret_is_printed() {
     }
 }
 
+/// Values that nobody would know for secrets by their shape alone, each with the place where it was planted.
+struct Planted(Vec<(&'static str, String)>);
+
+impl Planted {
+    fn at(&mut self, place: &'static str) -> String {
+        let value = format!("zQ{}vB7nX4kT9mR2wLp6", self.0.len() + 10);
+        self.0.push((place, value.clone()));
+        value
+    }
+}
+
+/// A cluster whose people write secrets wherever there is room for text.
+fn write_careless(dir: &Path) -> Planted {
+    let mut s = Planted(Vec::new());
+    let pod = |name: &str, labels: &str, more: &str, status: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: s, uid: u-{name}, labels: {{{labels}}}}}\n\
+             spec: {{nodeName: n1, {more} containers: [{{name: vllm, image: 'vllm/vllm-openai:v0.19.0', ports: [{{name: http, containerPort: 8000}}]}}]}}\n\
+             status: {{{status}}}\n"
+        )
+    };
+    let ready = "phase: Running, conditions: [{type: ContainersReady, status: 'True'}, {type: Ready, status: 'True'}], \
+                 containerStatuses: [{name: vllm, ready: true, state: {running: {startedAt: '2026-11-12T08:00:00Z'}}}]";
+    let mut out = String::new();
+    let labels = format!("app: odd, token: {}, extra: hf_{}AbCdEfGhIjKlMn", s.at("label"), s.at("label by shape"));
+    out += &pod("a", &labels, "", ready);
+    let failed =
+        format!("phase: Failed, reason: 'Evicted password={}', message: 'x-api-key: {}'", s.at("status.reason"), s.at("status.message"));
+    out += &pod("b", "app: x", "", &failed);
+    let gate = s.at("readiness gate");
+    let gated = "phase: Running, conditions: [{type: ContainersReady, status: 'True'}, {type: Ready, status: 'False'}]";
+    out += &pod("c", "app: x", &format!("readinessGates: [{{conditionType: 'x.io/token={gate}'}}],"), gated);
+    let waiting = format!(
+        "phase: Pending, conditions: [{{type: Ready, status: 'False', reason: 'token={}'}}], containerStatuses: [{{name: vllm, state: \
+         {{waiting: {{reason: 'ImagePullBackOff token={}', message: 'secret \"{}\" is wrong'}}}}, lastState: {{terminated: {{exitCode: 1, \
+         reason: 'Error api_key={}'}}}}}}]",
+        s.at("condition reason"),
+        s.at("waiting reason"),
+        s.at("waiting message"),
+        s.at("termination reason")
+    );
+    out += &pod("d", "app: x", "", &waiting);
+    out += &format!(
+        "---\napiVersion: v1\nkind: Service\nmetadata: {{name: x, namespace: s}}\nspec: {{selector: {{app: odd, api-key: {}}}, ports: [{{port: 8000}}]}}\n\
+         ---\napiVersion: v1\nkind: Event\nmetadata: {{name: e, namespace: s}}\ninvolvedObject: {{kind: Pod, name: d, namespace: s}}\n\
+         reason: 'Failed token={}'\nmessage: 'accountKey \"{}\"'\ntype: Warning\nlastTimestamp: '2026-11-12T09:59:00Z'\n",
+        s.at("selector"),
+        s.at("event reason"),
+        s.at("event message")
+    );
+    out += &format!(
+        "---\napiVersion: inference.networking.k8s.io/v1\nkind: InferencePool\nmetadata: {{name: p, namespace: s}}\n\
+         spec: {{selector: {{matchLabels: {{app: odd, x/token: {}}}}}, targetPorts: [{{number: 8000}}]}}\n",
+        s.at("pool selector")
+    );
+    fs::write(dir.join("objects.yaml"), out).unwrap();
+    let http = format!(
+        "responses:\n\
+         - {{target: pod/s/a, port: 8000, method: GET, path: '/is_sleeping?api_key={}', status: 200, body: '{{\"is_sleeping\":true}}', at: '2026-11-12T10:00:00Z'}}\n\
+         - {{target: pod/s/a, port: 8000, method: GET, path: /version, status: 200, body: '{{\"version\":\"0.19.0 token={}\"}}', at: '2026-11-12T10:00:00Z'}}\n\
+         - {{target: pod/s/a, port: 8000, method: GET, path: /health, status: 503, body: '{{\"detail\":\"password {}; no\"}}', at: '2026-11-12T10:00:00Z'}}\n\
+         - {{target: pod/s/a, port: 8000, method: GET, path: '/v1/models?token={}', error: 'reset api_key={}', at: '2026-11-12T10:00:00Z'}}\n",
+        s.at("query"),
+        s.at("version"),
+        s.at("body"),
+        s.at("query of a failure"),
+        s.at("failure")
+    );
+    fs::write(dir.join("http.yaml"), http).unwrap();
+    let page = format!(
+        "vllm:num_requests_running{{engine=\"0\"}} 1\nvllm:num_requests_waiting{{engine=\"0\"}} 0\n\
+         vllm:kv_cache_usage_perc{{engine=\"0\"}} 0\n\
+         vllm:num_requests_running{{engine=\"1\",api_key=\"{}\",a=\"\u{e000}a\u{301}\u{301}\u{301}\u{301}\"}} garbage\n",
+        s.at("metrics line")
+    );
+    fs::write(dir.join("metrics-s_a@20261112T100000Z.txt"), page).unwrap();
+    s
+}
+
+#[test]
+fn secrets_planted_in_labels_reasons_queries_and_bodies_are_not_printed() {
+    let dir = tempfile::tempdir().unwrap();
+    let planted = write_careless(dir.path());
+    let mut leaked = Vec::new();
+    let mut all = String::new();
+    for command in ["status", "explain", "findings"] {
+        for format in ["table", "wide", "json", "yaml"] {
+            let output =
+                Command::new(env!("CARGO_BIN_EXE_modeldeck")).args([command, "-o", format, "--from"]).arg(dir.path()).output().unwrap();
+            assert_eq!(output.status.code(), Some(0));
+            let said = format!("{}{}", String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+            for (place, secret) in &planted.0 {
+                if let Some(at) = said.find(secret.as_str()) {
+                    let around: String = said[..at].chars().rev().take(60).collect::<Vec<_>>().into_iter().rev().collect();
+                    leaked.push(format!("{command} -o {format}: {place}: …{around}"));
+                }
+            }
+            assert!(!said.contains('\u{e000}') && !said.contains("\u{301}\u{301}\u{301}"), "{command} -o {format}");
+            all.push_str(&said);
+        }
+    }
+    assert!(leaked.is_empty(), "{leaked:#?}");
+    // The places are shown: else the test proves nothing.
+    for shown in ["[redacted]", "is_sleeping", "x.io/token", "Evicted", "ImagePullBackOff", "0.19.0", "garbage"] {
+        assert!(all.contains(shown), "{shown} is not shown");
+    }
+}
+
 /// All texts of a document, keys too.
 fn flat(value: &serde_json::Value) -> String {
     match value {

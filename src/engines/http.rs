@@ -137,8 +137,9 @@ pub(super) fn models<'a>(answers: &Answers<'a>) -> Option<(Vec<String>, &'a Http
 pub(super) fn version(answers: &Answers<'_>) -> Option<Fact<String>> {
     let routes = ["/version", "/server_info", "/get_server_info", "/api/version", "/info"];
     let (version, answer) = answers.says(&routes, |_, body| {
-        let word = body.get("version")?.as_str()?;
-        word.starts_with(|c: char| c.is_ascii_digit() || c == 'v').then(|| crate::model::text::clean_name(word).to_string())
+        // A version is one word; what stands behind it is something else.
+        let word = body.get("version")?.as_str()?.split_whitespace().next()?;
+        word.starts_with(|c: char| c.is_ascii_digit() || c == 'v').then(|| crate::model::text::tidy_name(word))
     })?;
     Some(Fact::new(version.trim_start_matches('v').to_owned(), answer.request(), answer.at))
 }

@@ -135,19 +135,19 @@ impl HttpAnswer {
         self.path.split('?').next().unwrap_or_default()
     }
 
-    /// The request in short: `GET :8000/health`.
+    /// The request in short: `GET :8000/health`. Secrets of its query are taken out.
     pub fn request(&self) -> String {
-        match self.port {
+        super::text::tidied(match self.port {
             Some(port) => format!("{} :{port}{}", self.method, self.path),
             None => format!("{} {}", self.method, self.path),
-        }
+        })
     }
 
     /// The outcome in short: `200`, `503`, `connection refused`.
     pub fn outcome_word(&self) -> String {
         match &self.outcome {
             HttpOutcome::Answered { status, .. } => status.to_string(),
-            HttpOutcome::Failed(failure) => failure.to_string(),
+            HttpOutcome::Failed(failure) => super::text::tidied(failure.to_string()),
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::Subject;
+use super::{Subject, text};
 
 /// A value with where it came from and when it was observed.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +46,20 @@ pub enum Place {
     Http(String),
 }
 
+impl Place {
+    /// The same, harmless and without secrets: queries of requests and types of conditions are other people's words.
+    fn tidied(self) -> Self {
+        match self {
+            Self::Field(words) => Self::Field(text::tidied(words)),
+            Self::Condition(words) => Self::Condition(text::tidied(words)),
+            Self::Event(words) => Self::Event(text::tidied(words)),
+            Self::Log(words) => Self::Log(text::tidied(words)),
+            Self::Metric(words) => Self::Metric(text::tidied(words)),
+            Self::Http(words) => Self::Http(text::tidied(words)),
+        }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -75,9 +89,9 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Evidence without uid.
+    /// Evidence without uid. Place and value are made harmless, and secrets are taken out: whatever proves something is shown.
     pub fn new(object: &Subject, place: Place, value: impl Into<String>, at: Option<Timestamp>) -> Self {
-        Self { object: object.clone(), uid: None, place, value: value.into(), at }
+        Self { object: object.clone(), uid: None, place: place.tidied(), value: text::tidied(value.into()), at }
     }
 
     /// A field of an object.
@@ -103,5 +117,21 @@ impl Evidence {
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: {}", self.object, self.place, self.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_and_harmful_characters_do_not_get_in() {
+        let pod = Subject::pod("s", "a");
+        let labels = Evidence::field(&pod, "metadata.labels", "app=a,token=s3cr3t,extra=hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345\u{e000}");
+        assert_eq!(labels.value, "app=a,token=[redacted],extra=[redacted]");
+        let asked = Evidence::new(&pod, Place::Http("GET :8000/is_sleeping?api_key=s3cr3t&level=1".into()), "200", None);
+        assert_eq!(asked.place.to_string(), "GET :8000/is_sleeping?api_key=[redacted]&level=1");
+        let gate = Evidence::new(&pod, Place::Condition("x.io/token=s3cr3t".into()), "not set", None);
+        assert_eq!(gate.to_string(), "pod/s/a condition x.io/token=[redacted]: not set");
     }
 }

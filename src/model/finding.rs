@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::{Evidence, Subject};
+use super::{Evidence, Subject, text};
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -176,7 +176,7 @@ impl Finding {
             code,
             severity: code.severity(),
             subjects: vec![subject.clone()],
-            summary: summary.into(),
+            summary: text::redacted(summary.into()),
             evidence: vec![proof],
             remedies: Vec::new(),
             not: Vec::new(),
@@ -210,14 +210,14 @@ impl Finding {
     /// The same with something that may be done.
     #[must_use]
     pub fn remedy(mut self, words: impl Into<String>) -> Self {
-        self.remedies.push(words.into());
+        self.remedies.push(text::redacted(words.into()));
         self
     }
 
     /// The same with something that would be wrong to do.
     #[must_use]
     pub fn not(mut self, words: impl Into<String>) -> Self {
-        self.not.push(words.into());
+        self.not.push(text::redacted(words.into()));
         self
     }
 

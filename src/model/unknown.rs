@@ -12,7 +12,7 @@ pub struct Unknown(String);
 impl Unknown {
     /// A reason. An empty one becomes "no reason given", because a reason is never left out.
     pub fn because(why: impl Into<String>) -> Self {
-        let why = why.into();
+        let why = super::text::redacted(why.into());
         if why.trim().is_empty() { Self("no reason given".into()) } else { Self(why) }
     }
 

@@ -19,7 +19,9 @@ fn workloads(world: &World, out: &mut Vec<Finding>) {
     let tops: Vec<_> = world
         .objects
         .workloads()
-        .filter(|(object, _)| object.meta.controller().is_none_or(|owner| world.objects.workload(&owner.subject(&object.meta.namespace)).is_none()))
+        .filter(|(object, _)| {
+            object.meta.controller().is_none_or(|owner| world.objects.workload(&owner.subject(&object.meta.namespace)).is_none())
+        })
         .filter_map(|(object, workload)| Some((object, workload.selector.as_ref()?)))
         .filter(|(_, selector)| !selector.is_empty())
         .collect();
@@ -55,12 +57,21 @@ fn workloads(world: &World, out: &mut Vec<Finding>) {
             .also(&other)
             .proof(selector(&other))
             .proofs(pods.iter().take(3).map(|pod| {
+                // Only the labels by which they are selected: the others say nothing here.
                 let labels = world.objects.get(pod).map(|object| {
-                    object.meta.labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+                    let asked = [&one, &other].into_iter().filter_map(|top| world.objects.workload(top)?.1.selector.as_ref());
+                    asked
+                        .map(|selector| selector.asked_of(&object.meta.labels))
+                        .collect::<BTreeSet<_>>()
+                        .into_iter()
+                        .collect::<Vec<_>>()
+                        .join("; ")
                 });
                 Evidence::field(pod, "metadata.labels", labels.unwrap_or_default())
             }))
-            .remedy("give each workload a label of its own in selector and template (a selector can not be changed: make the workload anew)")
+            .remedy(
+                "give each workload a label of its own in selector and template (a selector can not be changed: make the workload anew)",
+            )
             .not("scale either of them by a metric of pods: an autoscaler averages over the pods of both"),
         );
     }
@@ -126,8 +137,10 @@ mod tests {
         let mut set = deployment("one-1", json!({"app": "a"}));
         set["kind"] = "ReplicaSet".into();
         set["metadata"]["ownerReferences"] = json!([{"kind": "Deployment", "name": "one", "controller": true}]);
-        let service = |name: &str| json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "s"},
-            "spec": {"selector": {"app": "a"}}});
+        let service = |name: &str| {
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "s"},
+            "spec": {"selector": {"app": "a"}}})
+        };
         let world = Kit::new()
             .pod_with("p", |pod| pod["metadata"]["labels"] = json!({"app": "a"}))
             .object(deployment("one", json!({"app": "a"})))

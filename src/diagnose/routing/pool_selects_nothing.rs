@@ -47,9 +47,9 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
                     (missing.len(), world.replicas.get(&pod.subject()).is_none_or(|r| r.engine.is_err()), pod.subject())
                 });
             if let Some((missing, pod)) = nearest {
-                let labels: Vec<String> = pod.meta.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
                 finding.summary = format!("{}; {} comes nearest and lacks {}", finding.summary, pod.subject(), missing.join(", "));
-                finding = finding.proof(Evidence::field(&pod.subject(), "metadata.labels", labels.join(",")).of_uid(&pod.meta.uid));
+                finding = finding
+                    .proof(Evidence::field(&pod.subject(), "metadata.labels", selector.asked_of(&pod.meta.labels)).of_uid(&pod.meta.uid));
             }
             finding = finding
                 .remedy("correct the selector of the pool, or put its labels on the template of the workload that was meant")

@@ -1,40 +1,94 @@
-//! `port-mismatch`: a pool or Service targets a port that the pod does not open.
+//! `port-mismatch`: a pool or Service targets a port that the pod does not open. One finding for all pods of a front with the same ports.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::diagnose::support::{engine_pods, ready_proof};
-use crate::model::finding::{Code, Finding};
+use crate::diagnose::support::{engine_pods, named, nothing_left, ready_proof};
+use crate::model::finding::{Code, Finding, Severity};
 use crate::model::object::{Object, Pod, Service};
+use crate::model::service::Replica;
 use crate::model::{Evidence, Subject};
 use crate::world::World;
 use crate::world::listing::{port_problem, served_ports};
 
+/// Most pods whose proof is shown; all are among the subjects.
+const PODS_SHOWN: usize = 5;
+
+type Entry<'a> = (&'a Replica, &'a Object, &'a Pod);
+
 pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
+    let mut groups: BTreeMap<(&Subject, String, String), Vec<Entry>> = BTreeMap::new();
+    // Pods to which no front of theirs leads.
+    let mut cut: BTreeSet<Subject> = BTreeSet::new();
     for (replica, object, pod) in engine_pods(world) {
-        for front in &replica.listing.fronts {
-            let problem = match (world.objects.pool(front), world.objects.service(front)) {
-                (Some((_, pool)), _) => port_problem(pool, pod).map(|(wanted, served)| (wanted, served, "spec.targetPorts")),
-                (None, Some((_, service))) => service_problem(service, pod).map(|(wanted, served)| (wanted, served, "spec.ports[].targetPort")),
-                _ => None,
-            };
-            if let Some((wanted, served, path)) = problem {
-                out.push(finding(&replica.subject, object, pod, front, &wanted, &served, path));
-            }
+        let problems: Vec<_> = replica
+            .listing
+            .fronts
+            .iter()
+            .filter_map(|front| problem(world, front, pod).map(|(wanted, served)| (front, wanted, served)))
+            .collect();
+        if problems.len() == replica.listing.fronts.len() {
+            cut.insert(replica.subject.clone());
         }
+        for key in problems {
+            groups.entry(key).or_default().push((replica, object, pod));
+        }
+    }
+    for ((front, wanted, served), pods) in groups {
+        out.extend(finding(world, front, &wanted, &served, &pods).map(|finding| {
+            let all_cut = pods.iter().all(|(replica, _, _)| cut.contains(&replica.subject)) && nothing_left(world, &cut);
+            if all_cut { finding.severe(Severity::Critical) } else { finding }
+        }));
     }
 }
 
-fn finding(subject: &Subject, object: &Object, pod: &Pod, front: &Subject, wanted: &str, served: &str, path: &str) -> Finding {
-    Finding::new(
+fn problem(world: &World, front: &Subject, pod: &Pod) -> Option<(String, String)> {
+    match (world.objects.pool(front), world.objects.service(front)) {
+        (Some((_, pool)), _) => port_problem(pool, pod),
+        (None, Some((_, service))) => service_problem(service, pod),
+        _ => None,
+    }
+}
+
+fn finding(world: &World, front: &Subject, wanted: &str, served: &str, pods: &[Entry]) -> Option<Finding> {
+    let names: Vec<&str> = pods.iter().map(|(replica, _, _)| replica.subject.name()).collect();
+    let (first, _, _) = pods.first()?;
+    let path = if front.kind() == "inferencepool" { "spec.targetPorts" } else { "spec.ports[].targetPort" };
+    let mut finding = Finding::new(
         Code::PortMismatch,
-        subject,
-        format!("{front} sends requests to port {wanted} of {}, which serves {served}", subject.name()),
+        &first.subject,
+        format!(
+            "{front} sends requests to port {wanted} of {}, which {} {served}",
+            named(&names),
+            if names.len() == 1 { "serves" } else { "serve" }
+        ),
         Evidence::field(front, path, wanted),
-    )
-    .also(front)
-    .proof(Evidence::field(subject, "spec.containers[].ports", served).of_uid(&object.meta.uid))
-    .proof(ready_proof(object, pod))
-    .remedy(format!("let the engine listen on {wanted}, or give pods on port {served} a {} of their own", front.kind()))
+    );
+    for (replica, _, _) in pods {
+        finding = finding.also(&replica.subject);
+    }
+    for (replica, object, pod) in pods.iter().take(PODS_SHOWN) {
+        finding = finding
+            .proof(Evidence::field(&replica.subject, "spec.containers[].ports", served).of_uid(&object.meta.uid))
+            .proof(ready_proof(object, pod));
+    }
+    Some(finding.also(front).remedy(remedy(world, front, pods, wanted, served)))
+}
+
+/// A target by name is put right by names; one by number by another number.
+fn remedy(world: &World, front: &Subject, pods: &[Entry], wanted: &str, served: &str) -> String {
+    let service = world.objects.service(front).map(|(_, service)| service);
+    let name =
+        service.and_then(|service| service.ports.iter().map(|port| port.target.as_str()).find(|target| target.parse::<u16>().is_err()));
+    let Some(name) = name else {
+        return format!("let the engine listen on {wanted}, or give pods on port {served} a {} of their own", front.kind());
+    };
+    let ports: BTreeSet<String> = pods
+        .iter()
+        .flat_map(|(_, _, pod)| pod.spec.ports())
+        .map(|port| if port.name.is_empty() { port.port.to_string() } else { format!("{} or {}", port.name, port.port) })
+        .collect();
+    let there = if ports.is_empty() { served.to_owned() } else { ports.into_iter().collect::<Vec<_>>().join(", ") };
+    format!("name the container port {name} in the template of the workload, or point targetPort of {front} to {there}")
 }
 
 /// What a Service asks for and what the pod opens, when no port of the Service leads to one of the pod.
@@ -63,7 +117,7 @@ fn service_problem(service: &Service, pod: &Pod) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use crate::diagnose::testkit::Kit;
-    use crate::model::finding::Code;
+    use crate::model::finding::{Code, Severity};
     use rstest::rstest;
     use serde_json::{Value, json};
 
@@ -90,20 +144,37 @@ mod tests {
     }
 
     #[test]
+    fn a_wrong_name_is_put_right_by_names() {
+        let finding =
+            Kit::new().pod_with("a", |_| ()).pod_with("b", |_| ()).object(service(json!("grpc"))).build().only(Code::PortMismatch);
+        assert!(
+            finding.remedies[0].contains("name the container port grpc") && finding.remedies[0].contains("to http or 8000"),
+            "{finding:#?}"
+        );
+        assert!(!finding.remedies[0].contains("listen"), "{finding:#?}");
+    }
+
+    #[test]
+    fn one_finding_for_all_pods_of_a_front_and_critical_when_none_is_left() {
+        let finding = Kit::new().pod_with("a", |_| ()).pod_with("b", |_| ()).object(pool(8300)).build().only(Code::PortMismatch);
+        let subjects: Vec<&str> = finding.subjects.iter().map(|s| s.as_str()).collect();
+        assert_eq!(subjects, ["pod/s/a", "pod/s/b", "inferencepool/s/p"]);
+        assert_eq!(finding.severity, Severity::Critical);
+        let other = |pod: &mut Value| pod["spec"]["containers"][0]["ports"] = json!([{"containerPort": 8300}]);
+        let some = Kit::new().pod_with("a", |_| ()).pod_with("b", other).object(pool(8300)).build().only(Code::PortMismatch);
+        assert_eq!((some.severity, some.subjects.len()), (Severity::Warning, 2));
+    }
+
+    #[test]
     fn a_pod_that_declares_no_port_may_open_any() {
-        let world = Kit::new()
-            .pod_with("a", |pod| pod["spec"]["containers"][0]["ports"] = json!([]))
-            .object(pool(8300))
-            .build();
+        let world = Kit::new().pod_with("a", |pod| pod["spec"]["containers"][0]["ports"] = json!([])).object(pool(8300)).build();
         assert!(world.none(Code::PortMismatch));
     }
 
     #[test]
     fn a_port_given_as_a_flag_counts() {
-        let world = Kit::new()
-            .pod_with("a", |pod| pod["spec"]["containers"][0]["args"] = json!(["--port", "8300"]))
-            .object(pool(8300))
-            .build();
+        let world =
+            Kit::new().pod_with("a", |pod| pod["spec"]["containers"][0]["args"] = json!(["--port", "8300"])).object(pool(8300)).build();
         assert!(world.none(Code::PortMismatch));
     }
 }

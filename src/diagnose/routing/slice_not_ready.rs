@@ -28,17 +28,18 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
         let Some((first, _)) = wrong.first() else { continue };
         let subject = object.subject();
         let names: Vec<&str> = wrong.iter().take(3).map(|(pod, _)| pod.meta.name.as_str()).collect();
-        let (cause, proof) = if published {
+        let (cause, proof): (String, Option<Evidence>) = if published {
             (
                 format!("{service} has publishNotReadyAddresses: true"),
-                Evidence::field(&service, "spec.publishNotReadyAddresses", "true"),
+                Some(Evidence::field(&service, "spec.publishNotReadyAddresses", "true")),
             )
         } else if slice.managed_by.is_empty() || slice.managed_by == "endpointslice-controller.k8s.io" {
-            ("the slice is behind its pods".to_owned(), Evidence::field(&subject, "metadata.generation", "older than the pods' status"))
+            // What the slice and the pods' Ready conditions say is proof enough: nothing tells when the slice was written.
+            ("the slice is behind its pods".to_owned(), None)
         } else {
             (
                 format!("it is written by {}", slice.managed_by),
-                Evidence::field(&subject, "metadata.labels[endpointslice.kubernetes.io/managed-by]", slice.managed_by.clone()),
+                Some(Evidence::field(&subject, "metadata.labels[endpointslice.kubernetes.io/managed-by]", slice.managed_by.clone())),
             )
         };
         let mut finding = Finding::new(
@@ -51,7 +52,14 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
             ),
             Evidence::field(&subject, &format!("endpoints[{}].conditions.ready", first.meta.name), "true"),
         )
-        .proof(proof)
+        .proofs(
+            wrong
+                .iter()
+                .skip(1)
+                .take(2)
+                .map(|(pod, _)| Evidence::field(&subject, &format!("endpoints[{}].conditions.ready", pod.meta.name), "true")),
+        )
+        .proofs(proof)
         .proofs(wrong.iter().take(3).map(|(pod, body)| ready_proof(pod, body)));
         for (pod, _) in &wrong {
             finding = finding.also(&pod.subject());
@@ -79,6 +87,10 @@ mod tests {
         assert!(finding.summary.contains("publishNotReadyAddresses"), "{}", finding.summary);
         let behind = Kit::new().loading_pod("a").service_listing("a", true, false).build().only(Code::SliceIncludesNotReady);
         assert!(behind.summary.contains("behind"), "{}", behind.summary);
+        // Proof is what stands in the input, and no more: the endpoint, and the pod's condition with its time.
+        let shown: Vec<String> = behind.evidence.iter().map(|e| e.place.to_string()).collect();
+        assert_eq!(shown, ["endpoints[a].conditions.ready", "condition Ready"]);
+        assert!(behind.evidence[1].at.is_some());
     }
 
     #[test]

@@ -162,9 +162,20 @@ impl<'a> Field<'a> {
         self.take("a boolean", Value::as_bool)
     }
 
-    /// A short text such as a name: at most 253 characters, made harmless.
+    /// A short text such as a name or a reason: at most 253 characters, made harmless, secrets redacted.
     pub fn name(&self) -> Read<String> {
+        self.take("text", Value::as_str).map(text::tidy_name)
+    }
+
+    /// The value of a label, made harmless but whole: two secrets that both read `[redacted]` would match. Whoever shows one takes the
+    /// secrets out (`Evidence` and `Selector` do).
+    fn label(&self) -> Read<String> {
         self.take("text", Value::as_str).map(text::clean_name)
+    }
+
+    /// Values of labels, as a selector lists them; see [`Field::labels`].
+    pub fn label_values(&self) -> Vec<String> {
+        self.items().iter().filter_map(|item| item.label().some()).collect()
     }
 
     /// A text for people: made harmless, secrets redacted, bounded.
@@ -190,7 +201,7 @@ impl<'a> Field<'a> {
     /// Text or a number, as text: a port name or number, a percentage or a count, a resource quantity.
     pub fn int_or_text(&self) -> Read<String> {
         self.take("text or a number", |value| match value {
-            Value::String(text) => Some(text::clean_name(text)),
+            Value::String(text) => Some(text::tidy_name(text)),
             Value::Number(number) => Some(number.to_string()),
             _ => None,
         })
@@ -229,9 +240,9 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A map of names to short texts (labels, selectors).
+    /// A map of names to short texts (labels, selectors). Secrets are not taken out here, because selectors must match.
     pub fn labels(&self) -> std::collections::BTreeMap<String, String> {
-        self.members().into_iter().filter_map(|(key, field)| Some((key, field.name().some()?))).collect()
+        self.members().into_iter().filter_map(|(key, field)| Some((key, field.label().some()?))).collect()
     }
 
     /// A map of names to texts (annotations): values of secret-looking names are left out.

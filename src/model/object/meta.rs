@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::field::Field;
-use crate::model::Subject;
 use crate::model::writer::Writer;
+use crate::model::{Subject, text};
 
 /// Most managedFields entries kept.
 const MAX_WRITERS: usize = 64;
@@ -73,13 +73,7 @@ impl Meta {
             annotations: field.get("annotations").annotations(),
             owners: field.get("ownerReferences").items().iter().map(Owner::read).collect(),
             finalizers: field.get("finalizers").names(),
-            writers: field
-                .get("managedFields")
-                .items()
-                .iter()
-                .take(MAX_WRITERS)
-                .filter_map(|entry| Writer::read(entry.raw()?))
-                .collect(),
+            writers: field.get("managedFields").items().iter().take(MAX_WRITERS).filter_map(|entry| Writer::read(entry.raw()?)).collect(),
             applied_replicas: field
                 .get("annotations")
                 .raw()
@@ -227,7 +221,7 @@ impl Selector {
                 .map(|item| Expression {
                     key: item.get("key").name_or_empty(),
                     operator: item.get("operator").name_or_empty(),
-                    values: item.get("values").names(),
+                    values: item.get("values").label_values(),
                 })
                 .collect(),
         })
@@ -268,6 +262,17 @@ impl Selector {
             })
     }
 
+    /// Those of `labels` that it asks for, as evidence shows them: `app=a`; `none of app, role` where there is none of them. Other labels
+    /// say nothing here, and may hold what is nobody's business.
+    pub fn asked_of(&self, labels: &BTreeMap<String, String>) -> String {
+        let keys: std::collections::BTreeSet<&String> = self.labels.keys().chain(self.expressions.iter().map(|e| &e.key)).collect();
+        let has: Vec<String> = keys.iter().filter_map(|key| Some(format!("{key}={}", labels.get(*key)?))).collect();
+        if has.is_empty() {
+            return format!("none of {}", keys.into_iter().cloned().collect::<Vec<_>>().join(", "));
+        }
+        text::tidied(has.join(","))
+    }
+
     /// What of it `labels` do not fulfil, in words: `app=qwen-a (the pod has app=qwen-b)`.
     pub fn missing(&self, labels: &BTreeMap<String, String>) -> Vec<String> {
         let mut out: Vec<String> = self
@@ -278,6 +283,7 @@ impl Selector {
                 Some(other) => format!("{key}={value} (the pod has {key}={other})"),
                 None => format!("{key}={value} (the pod has no label {key})"),
             })
+            .map(text::tidied)
             .collect();
         for expression in &self.expressions {
             let one = Self { labels: BTreeMap::new(), expressions: vec![expression.clone()] };
@@ -297,7 +303,7 @@ impl std::fmt::Display for Selector {
             "DoesNotExist" => format!("!{}", e.key),
             operator => format!("{} {} ({})", e.key, operator.to_ascii_lowercase(), e.values.join(",")),
         });
-        f.write_str(&labels.chain(expressions).collect::<Vec<_>>().join(","))
+        f.write_str(&text::tidied(labels.chain(expressions).collect::<Vec<_>>().join(",")))
     }
 }
 
@@ -345,12 +351,20 @@ mod tests {
     }
 
     #[test]
+    fn secrets_in_labels_match_and_are_not_shown() {
+        let labels = |token: &str| BTreeMap::from([("app".to_owned(), "b".to_owned()), ("api-key".to_owned(), token.to_owned())]);
+        let asks = Selector { labels: labels("s3cr3t-one"), expressions: Vec::new() };
+        assert!(asks.matches(&labels("s3cr3t-one")) && !asks.matches(&labels("s3cr3t-two")));
+        let shown = format!("{asks} {:?} {}", asks.missing(&labels("s3cr3t-two")), asks.asked_of(&labels("s3cr3t-two")));
+        assert!(!shown.contains("s3cr3t") && shown.contains("api-key=[redacted]"), "{shown}");
+        let app = Selector { labels: BTreeMap::from([("app".into(), "a".into())]), expressions: Vec::new() };
+        assert_eq!(app.asked_of(&labels("x")), "app=b");
+        assert_eq!(app.asked_of(&BTreeMap::new()), "none of app");
+    }
+
+    #[test]
     fn deletion_was_asked_for_a_grace_period_before() {
-        let meta = Meta {
-            deletion: crate::model::time::instant("2026-11-12T10:00:30Z"),
-            deletion_grace_s: Some(30),
-            ..Meta::default()
-        };
+        let meta = Meta { deletion: crate::model::time::instant("2026-11-12T10:00:30Z"), deletion_grace_s: Some(30), ..Meta::default() };
         assert_eq!(meta.deleted_at(), crate::model::time::instant("2026-11-12T10:00:00Z"));
     }
 }

@@ -21,6 +21,35 @@ pub fn tidy(raw: &str) -> String {
     }
 }
 
+/// The same for a text that is owned already: it is given back as it is when there is nothing to change, as nearly always.
+pub fn tidied(raw: String) -> String {
+    use std::borrow::Cow;
+    match clean(&raw) {
+        Cow::Borrowed(cleaned) => match redact(cleaned) {
+            Cow::Borrowed(_) => raw,
+            Cow::Owned(redacted) => redacted,
+        },
+        Cow::Owned(cleaned) => redact(&cleaned).into_owned(),
+    }
+}
+
+/// A text that was put together of harmless ones, without the secrets that it holds.
+pub fn redacted(raw: String) -> String {
+    match redact(&raw) {
+        std::borrow::Cow::Borrowed(_) => raw,
+        std::borrow::Cow::Owned(redacted) => redacted,
+    }
+}
+
+/// A name for people: harmless, without secrets, at most [`MAX_NAME`] characters.
+pub fn tidy_name(raw: &str) -> String {
+    let cleaned = clean_name(raw);
+    match redact(&cleaned) {
+        std::borrow::Cow::Borrowed(_) => cleaned,
+        std::borrow::Cow::Owned(redacted) => redacted,
+    }
+}
+
 /// Lines of a block such as a log: parted at line ends and at carriage returns (progress bars overwrite themselves), empty ones left
 /// out, the last `max_lines` kept, each made harmless, without secrets and at most `max_chars` long. The lines of a private key become one.
 pub fn clean_block(raw: &str, max_lines: usize, max_chars: usize) -> Vec<String> {
@@ -54,6 +83,14 @@ mod tests {
     fn both_steps_in_one() {
         assert_eq!(tidy("\u{1b}[1m--api-key\u{1b}[0m abcdefgh"), "--api-key [redacted]");
         assert_eq!(tidy("pass\u{200b}word=abc"), "password=[redacted]");
+    }
+
+    #[test]
+    fn owned_texts_are_tidied_alike() {
+        for raw in ["plain", "token=abcdefgh", "a\u{e000}b", "pass\u{200b}word=abc", "x/token=abc,app=b"] {
+            assert_eq!(tidied(raw.to_owned()), tidy(raw));
+        }
+        assert_eq!(tidy_name("Evicted password=abc"), "Evicted password=[redacted]");
     }
 
     #[test]

@@ -11,15 +11,43 @@ pub const REDACTED: &str = "[redacted]";
 
 /// Beginnings of tokens by which their issuers mark them, and how many characters at least must follow.
 const TOKEN_SHAPES: &[(&str, usize)] = &[
-    ("sk-", 16), ("hf_", 16), ("ghp_", 16), ("gho_", 16), ("ghs_", 16), ("ghu_", 16), ("github_pat_", 16), ("glpat-", 16), ("xoxb-", 10),
-    ("xoxp-", 10), ("xoxa-", 10), ("nvapi-", 16), ("ya29.", 16), ("AIza", 30), ("AKIA", 16), ("ASIA", 16), ("eyJ", 24), ("dckr_pat_", 16),
-    ("npm_", 20), ("pypi-", 20),
+    ("sk-", 16),
+    ("hf_", 16),
+    ("ghp_", 16),
+    ("gho_", 16),
+    ("ghs_", 16),
+    ("ghu_", 16),
+    ("github_pat_", 16),
+    ("glpat-", 16),
+    ("xoxb-", 10),
+    ("xoxp-", 10),
+    ("xoxa-", 10),
+    ("nvapi-", 16),
+    ("ya29.", 16),
+    ("AIza", 30),
+    ("AKIA", 16),
+    ("ASIA", 16),
+    ("eyJ", 24),
+    ("dckr_pat_", 16),
+    ("npm_", 20),
+    ("pypi-", 20),
 ];
 
 /// Query parameters that sign a URL.
 const SIGNED_PARAMETERS: &[&str] = &[
-    "x-amz-signature", "x-amz-credential", "x-amz-security-token", "x-goog-signature", "x-goog-credential", "awsaccesskeyid", "signature",
-    "sig", "access_token", "api_key", "apikey", "key", "token",
+    "x-amz-signature",
+    "x-amz-credential",
+    "x-amz-security-token",
+    "x-goog-signature",
+    "x-goog-credential",
+    "awsaccesskeyid",
+    "signature",
+    "sig",
+    "access_token",
+    "api_key",
+    "apikey",
+    "key",
+    "token",
 ];
 
 /// The text with secrets replaced by [`REDACTED`]. A text without any is borrowed. Doing it twice changes nothing.
@@ -43,18 +71,44 @@ fn suspicious(text: &str) -> bool {
         return false;
     }
     let marks: &[&[u8]] = &[
-        b"key", b"pass", b"secret", b"token", b"auth", b"cred", b"cookie", b"bearer", b"basic", b"dsn", b"pwd", b"://", b"-----begin", b"data",
-        b"connection", b"signature", b"sig=", b"sk-", b"hf_", b"gh", b"github_", b"glpat", b"xox", b"nvapi", b"ya29", b"aiza", b"akia", b"asia", b"eyj",
-        b"dckr_", b"npm_", b"pypi-",
+        b"key",
+        b"pass",
+        b"secret",
+        b"token",
+        b"auth",
+        b"cred",
+        b"cookie",
+        b"bearer",
+        b"basic",
+        b"dsn",
+        b"pwd",
+        b"://",
+        b"-----begin",
+        b"data",
+        b"connection",
+        b"signature",
+        b"sig=",
+        b"sk-",
+        b"hf_",
+        b"gh",
+        b"github_",
+        b"glpat",
+        b"xox",
+        b"nvapi",
+        b"ya29",
+        b"aiza",
+        b"akia",
+        b"asia",
+        b"eyj",
+        b"dckr_",
+        b"npm_",
+        b"pypi-",
     ];
     // First letters of the marks, so that most positions cost one look.
     const FIRST: &[u8] = b"kpstacdb:-hgxnye";
     bytes.iter().enumerate().any(|(i, b)| {
         let b = b.to_ascii_lowercase();
-        FIRST.contains(&b)
-            && marks.iter().any(|mark| {
-                bytes.get(i..i + mark.len()).is_some_and(|part| part.eq_ignore_ascii_case(mark))
-            })
+        FIRST.contains(&b) && marks.iter().any(|mark| bytes.get(i..i + mark.len()).is_some_and(|part| part.eq_ignore_ascii_case(mark)))
     })
 }
 
@@ -165,7 +219,21 @@ fn value_start(after: &str, flag: bool) -> Option<usize> {
         let value = value.strip_prefix('=').unwrap_or(value);
         return Some(after.len() - value.trim_start().len());
     }
-    (flag && blanks > 0 && !sign.starts_with('-')).then(|| after.len() - sign.len())
+    let parted = blanks > 0 && !sign.starts_with('-') && (flag || quote == 0 && looks_random(sign));
+    parted.then(|| after.len() - sign.len())
+}
+
+/// Whether the first word of a text looks like a password or a token and not like a word of prose or the name of an object: after
+/// `password` and a blank either may follow.
+fn looks_random(text: &str) -> bool {
+    let quoted = text.trim_start_matches(['"', '\'', '\\']);
+    let word = quoted.get(..value_length(quoted, "")).unwrap_or_default().trim_end_matches(['\\', '.', ';', ':']);
+    let has = |what: fn(char) -> bool| word.chars().any(what);
+    // Names of objects are words in lower case, parted by dashes and dots.
+    let like_a_name = !has(|c| c.is_ascii_uppercase()) && has(|c| matches!(c, '-' | '.' | '/'));
+    let turns = word.chars().zip(word.chars().skip(1)).filter(|(a, b)| a.is_ascii_lowercase() != b.is_ascii_lowercase()).count();
+    let mixed = has(|c| c.is_ascii_digit()) && has(|c| c.is_ascii_alphabetic());
+    word.len() >= 8 && !like_a_name && (mixed || word.len() >= 16 && turns >= 6)
 }
 
 /// How long a value is: to its closing quote, else to the next blank, comma or bracket. `Authorization` and `Cookie` take the line.
@@ -202,7 +270,10 @@ fn is_harmless(value: &str) -> bool {
         || bare.starts_with('$')
         || bare.starts_with('{')
         || bare.starts_with('[')
-        || matches!(bare.to_ascii_lowercase().as_str(), "true" | "false" | "none" | "null" | "nil" | "unset" | "required" | "missing" | "invalid")
+        || matches!(
+            bare.to_ascii_lowercase().as_str(),
+            "true" | "false" | "none" | "null" | "nil" | "unset" | "required" | "missing" | "invalid"
+        )
 }
 
 /// `Bearer X`, `Basic X`.
@@ -233,16 +304,24 @@ fn shapes(text: &str, spans: &mut Vec<(usize, usize)>) {
                 continue;
             }
             let rest = text.get(at + shape.len()..).unwrap_or_default();
-            let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '/' | '='))).unwrap_or(rest.len());
+            let length =
+                rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '/' | '='))).unwrap_or(rest.len());
             let body = rest.get(..length).unwrap_or_default();
             // A JSON Web Token is three parts; the shape `eyJ` alone is any base64 of JSON.
-            let enough = body.len() >= *least && (*shape != "eyJ" || body.contains('.') || body.len() >= 60);
+            let enough = body.len() >= *least
+                && !(shape.ends_with('-') && like_an_object(body))
+                && (*shape != "eyJ" || body.contains('.') || body.len() >= 60);
             let mixed = body.chars().any(|c| c.is_ascii_digit()) || body.len() >= 30;
             if enough && mixed {
                 spans.push((at, at + shape.len() + length));
             }
         }
     }
+}
+
+/// Whether what follows `sk-` or `pypi-` is the rest of an object's name, as in `sk-learn-6d4f9c7b8-x2x9z`: short words in lower case.
+fn like_an_object(body: &str) -> bool {
+    !body.chars().any(|c| c.is_ascii_uppercase() || c == '_') && body.split(['-', '.']).all(|word| word.len() < 12)
 }
 
 #[cfg(test)]

@@ -28,6 +28,10 @@ fn secret(shape: &str) -> String {
 #[case("client-key-data: {S}")]
 #[case("Bearer {S}")]
 #[case("Cookie: session={S}; other={S}")]
+#[case("{\"detail\":\"password {S}; try again\"}")]
+#[case("api_key {S}")]
+#[case("accountKey \"{S}\"")]
+#[case("app=a,x.io/token={S},b=c")]
 #[case("loading with AWS_SECRET_ACCESS_KEY={S} done")]
 fn values_of_secret_names_go(#[case] pattern: &str) {
     let planted = "a1B2c3D4e5F6g7H8";
@@ -51,6 +55,18 @@ fn tokens_go_by_their_shape(#[case] shape: &str) {
     let planted = secret(shape);
     let text = format!("downloading with {planted} from the hub");
     assert!(!redact(&text).contains(&planted), "{}", redact(&text));
+}
+
+#[rstest]
+#[case("secret \"hf-token-2\" not found")]
+#[case("secret hf-token-2 not found")]
+#[case("token limit 8192 reached")]
+#[case("the password is wrong")]
+#[case("token ids of 32 requests")]
+#[case("prod/sk-learn-serving-6d4f9c7b8-x2x9z is Ready")]
+#[case("pypi-server-0 and pypi-mirror-cache-6d4f9c7b8-x2x9z")]
+fn prose_and_names_of_objects_stay(#[case] text: &str) {
+    assert_eq!(redact(text), text);
 }
 
 #[test]
