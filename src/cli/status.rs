@@ -116,6 +116,8 @@ fn rows(world: &World, index: &Index, id: &ServiceId, service: &ModelService) ->
             kind: RoleKind::Router,
             workloads: vec![router.clone()],
             replicas: view.replicas.clone(),
+            left_over: view.left_over.clone(),
+            proven: view.proven.clone(),
             funnel: view.funnel.clone(),
             state: view.state,
             why: view.why.clone(),

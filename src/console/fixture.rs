@@ -154,6 +154,8 @@ pub(crate) fn add(world: &mut World, id: &ServiceId, state: WorkloadState, roles
             kind,
             workloads: vec![workload.clone()],
             replicas: replicas.iter().map(|replica| replica.subject.clone()).collect(),
+            left_over: Vec::new(),
+            proven: funnel.serving.clone(),
             funnel,
             state,
             why: Vec::new(),

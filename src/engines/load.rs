@@ -28,9 +28,10 @@ pub(super) fn read(pages: &[&MetricPage], kind: EngineKind) -> Known<EngineLoad>
     let names = Names::of(kind);
     let (page, at) = (&newest.page, newest.at);
     let find = |list| series::find(page, names, list);
+    let amount = |list| series::amount(page, names, list);
     let sum = |found: &Known<Found>| found.as_ref().map(|found| Fact::new(found.sum(), found.name.clone(), at)).map_err(Clone::clone);
 
-    let (running, waiting, swapped) = (find(names.running), find(names.waiting), find(names.swapped));
+    let (running, waiting, swapped) = (amount(names.running), amount(names.waiting), amount(names.swapped));
     let kv = find(names.kv_usage).and_then(|found| usable_share(&found));
     let kv_means = kv.as_ref().map(Found::means).unwrap_or_default();
     let kv_fact = |value: Option<f64>| match (&kv, value) {
@@ -61,8 +62,8 @@ pub(super) fn read(pages: &[&MetricPage], kind: EngineKind) -> Known<EngineLoad>
         swapped: sum(&swapped).ok(),
         kv_usage: kv_fact(mean),
         kv_usage_max: kv_fact(most),
-        prompt_tokens: sum(&find(names.prompt_tokens)),
-        generation_tokens: sum(&find(names.generation_tokens)),
+        prompt_tokens: sum(&amount(names.prompt_tokens)),
+        generation_tokens: sum(&amount(names.generation_tokens)),
         finished: finished(page, names),
         ttft: latency::read(page, before.map(|page| &*page.page), names, names.ttft),
         inter_token: latency::read(page, before.map(|page| &*page.page), names, names.inter_token),
@@ -75,9 +76,16 @@ pub(super) fn read(pages: &[&MetricPage], kind: EngineKind) -> Known<EngineLoad>
     })
 }
 
-/// Below 0 means "not known" (vLLM's V0 engine wrote -1 in such places).
+/// How far beyond 1 a share may lie by rounding.
+const ROUNDING: f64 = 1e-6;
+
+/// Below 0 means "not known" (vLLM's V0 engine wrote -1 in such places); above 1 no share can be, whoever wrote it.
 fn usable_share(found: &Found) -> Known<Found> {
     let mut ranks = found.ranks.clone();
+    if let Some(most) = ranks.values().flatten().copied().reduce(f64::max).filter(|most| *most > 1.0 + ROUNDING) {
+        return unknown(format!("{} is {most}, and a share lies between 0 and 1", found.name));
+    }
+    ranks.values_mut().flatten().for_each(|value| *value = if (-ROUNDING..0.0).contains(value) { 0.0 } else { value.min(1.0) });
     ranks.values_mut().for_each(|values| values.retain(|value| *value >= 0.0));
     ranks.retain(|_, values| !values.is_empty());
     match ranks.is_empty() {
@@ -178,4 +186,34 @@ fn models(page: &Page, names: &Names) -> Vec<String> {
         }
     }
     models
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::exposition::read as read_page;
+    use super::*;
+    use crate::model::Subject;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("0.5", Ok(0.5))]
+    #[case("1.0000000001", Ok(1.0))]
+    #[case("-0.0000000001", Ok(0.0))]
+    #[case("57.3", Err("vllm:kv_cache_usage_perc is 57.3, and a share lies between 0 and 1"))]
+    #[case("2", Err("vllm:kv_cache_usage_perc is 2, and a share lies between 0 and 1"))]
+    #[case("-3", Err("vllm:kv_cache_usage_perc is below 0"))]
+    #[case("1e400", Err("vllm:kv_cache_usage_perc is infinite, which can not be"))]
+    fn shares(#[case] value: &str, #[case] wanted: Result<f64, &str>) {
+        let text = format!("vllm:num_requests_running 1\nvllm:kv_cache_usage_perc {value}\n");
+        let page = MetricPage {
+            subject: Subject::pod("s", "a"),
+            port: None,
+            path: "/metrics".into(),
+            at: jiff::Timestamp::UNIX_EPOCH,
+            page: read_page(text.as_bytes(), &super::super::wanted()).into(),
+        };
+        let load = read(&[&page], EngineKind::Vllm).unwrap();
+        assert_eq!(load.kv_usage.as_ref().map(|fact| fact.value).map_err(|why| why.why()), wanted);
+        assert_eq!(load.kv_usage_max.is_ok(), wanted.is_ok());
+    }
 }

@@ -31,7 +31,7 @@ struct Snap<'a> {
 
 impl<'a> Snap<'a> {
     fn of(page: &'a MetricPage, names: &Names) -> Self {
-        let find = |list| series::find(&page.page, names, list);
+        let find = |list| series::amount(&page.page, names, list);
         let (running, waiting) = (find(names.running), find(names.waiting));
         let mut counters = BTreeMap::new();
         for list in [names.prompt_tokens, names.generation_tokens] {
@@ -186,7 +186,7 @@ fn stall(earlier: &[Snap<'_>], newest: &Snap<'_>, rank: Option<&str>) -> Option<
 pub(super) fn rates(before: Option<&MetricPage>, now: &MetricPage, names: &Names) -> BTreeMap<&'static str, Known<f64>> {
     let Some(before) = before else { return BTreeMap::new() };
     let seconds = (now.at.as_millisecond() - before.at.as_millisecond()) as f64 / 1000.0;
-    let counters = |page: &MetricPage, list| series::find(&page.page, names, list).map(|found| found.sums());
+    let counters = |page: &MetricPage, list| series::amount(&page.page, names, list).map(|found| found.sums());
     let finished = |page: &MetricPage| match load::finished(&page.page, names) {
         counts if counts.is_empty() => unknown("no counter of finished requests is on the page"),
         counts => Ok(counts),

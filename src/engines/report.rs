@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use super::case::Case;
 use super::http;
 use super::logs::{Counted, LogReading, Phase};
+use super::names::Names;
 use super::verdict::{self, Ruling, first_good};
-use super::{Observed, detect, load, sleep};
-use crate::model::engine::{EngineLoad, EngineReport, NameCheck};
+use super::{Observed, detect, load, series, sleep};
+use crate::model::engine::{EngineKind, EngineLoad, EngineReport, NameCheck};
 use crate::model::ladder::Stage;
 use crate::model::state::EngineState;
 use crate::model::unknown::unknown;
@@ -24,6 +25,10 @@ pub fn report(observed: &Observed<'_>) -> EngineReport {
         let (listed, expected) = (check.listed.join(", "), check.expected.join(", "));
         evidence.push(crate::model::Evidence { value: format!("lists {listed}; its flags say {expected}"), ..check.evidence.clone() });
         why.push_str(&format!("; it lists {listed}, not {expected}"));
+    }
+    let kind = case.engine().unwrap_or(EngineKind::OpenAi);
+    if let Some(name) = case.pages.last().and_then(|page| series::repeated(&page.page, Names::of(kind))) {
+        why.push_str(&format!("; its page has {name} twice with the same labels: the last one counts"));
     }
     let (progress, eta_s) = progress(&case, &state);
     EngineReport {

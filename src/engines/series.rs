@@ -47,6 +47,9 @@ pub(super) fn find(page: &Page, names: &Names, list: &[Name]) -> Known<Found> {
     for name in list {
         for full in names.full(name.base) {
             let samples = counting(page, &full, name.only);
+            if samples.iter().any(|sample| sample.value().is_infinite()) {
+                return unknown(format!("{full} is infinite, which can not be"));
+            }
             if let Some(found) = by_rank(&full, &samples) {
                 return Ok(found);
             }
@@ -67,6 +70,43 @@ pub(super) fn find(page: &Page, names: &Names, list: &[Name]) -> Known<Found> {
     }
 }
 
+/// As [`find`], of a thing that is counted: below 0 it can not be, so nothing is known of it.
+pub(super) fn amount(page: &Page, names: &Names, list: &[Name]) -> Known<Found> {
+    let found = find(page, names, list)?;
+    match found.ranks.values().flatten().copied().reduce(f64::min).filter(|least| *least < 0.0) {
+        Some(least) => unknown(format!("{} is {least}, and it can not be below 0", found.name)),
+        None if !found.sum().is_finite() => unknown(format!("{} adds up to more than a number can hold", found.name)),
+        None => Ok(found),
+    }
+}
+
+/// The last of samples with the same labels: a page that has a series twice means one thing, not two.
+fn without_repeats(samples: Vec<Sample<'_>>) -> Vec<Sample<'_>> {
+    if samples.len() < 2 {
+        return samples;
+    }
+    let mut places: BTreeMap<Vec<(&str, &str)>, usize> = BTreeMap::new();
+    let mut out: Vec<Sample<'_>> = Vec::with_capacity(samples.len());
+    for sample in samples {
+        let place = *places.entry(sample.labels().collect()).or_insert(out.len());
+        match out.get_mut(place) {
+            Some(earlier) => *earlier = sample,
+            None => out.push(sample),
+        }
+    }
+    out
+}
+
+/// The first of an engine's main series that stands on the page more than once with the same labels.
+pub(super) fn repeated(page: &Page, names: &Names) -> Option<String> {
+    let lists = [names.running, names.waiting, names.kv_usage, names.prompt_tokens, names.generation_tokens];
+    lists.into_iter().flatten().flat_map(|name| names.full(name.base)).find(|full| {
+        let samples: Vec<Sample<'_>> = page.family(full).filter(|sample| sample.role() == Role::Value).collect();
+        let count = samples.len();
+        without_repeats(samples).len() < count
+    })
+}
+
 /// The samples of a family that count. Sums, counts and buckets of histograms are not among them.
 pub(super) fn counting<'p>(page: &'p Page, full: &str, only: Option<(&str, &str)>) -> Vec<Sample<'p>> {
     let samples = page
@@ -74,7 +114,7 @@ pub(super) fn counting<'p>(page: &'p Page, full: &str, only: Option<(&str, &str)
         .filter(|sample| sample.role() == Role::Value)
         .filter(|sample| only.is_none_or(|(label, value)| sample.label(label) == Some(value)))
         .collect();
-    first_of_group(without_priorities(samples))
+    first_of_group(without_priorities(without_repeats(samples)))
 }
 
 /// Drops SGLang's series by priority where their total (`priority=""`) stands beside them.
@@ -163,6 +203,28 @@ mod tests {
     #[case::nan_is_no_value("sglang:num_running_reqs{dp_rank=\"0\"} NaN\nsglang:num_running_reqs{dp_rank=\"1\"} 4\n", 4.0)]
     fn sglang_counts_each_request_once(#[case] page: &str, #[case] wanted: f64) {
         assert_eq!(found(&SGLANG, SGLANG.running, page).unwrap().sum(), wanted);
+    }
+
+    #[rstest]
+    #[case::negative("vllm:num_requests_running -5\n", "vllm:num_requests_running is -5, and it can not be below 0")]
+    #[case::infinite("vllm:num_requests_running +Inf\n", "vllm:num_requests_running is infinite, which can not be")]
+    #[case::one_of_two(
+        "vllm:num_requests_running{engine=\"0\"} 2\nvllm:num_requests_running{engine=\"1\"} +Inf\n",
+        "vllm:num_requests_running is infinite, which can not be"
+    )]
+    fn what_can_not_be_is_unknown(#[case] page: &str, #[case] why: &str) {
+        let page = read(page.as_bytes(), &super::super::wanted());
+        assert_eq!(amount(&page, &VLLM, VLLM.running).unwrap_err().why(), why);
+    }
+
+    #[test]
+    fn a_series_that_stands_twice_counts_once_and_the_last_holds() {
+        let text = "vllm:num_requests_running{engine=\"0\"} 3\nvllm:num_requests_running{engine=\"1\"} 1\nvllm:num_requests_running{engine=\"0\"} 5\n";
+        let page = read(text.as_bytes(), &super::super::wanted());
+        assert_eq!(find(&page, &VLLM, VLLM.running).unwrap().sum(), 6.0);
+        assert_eq!(repeated(&page, &VLLM).as_deref(), Some("vllm:num_requests_running"));
+        let once = read(b"vllm:num_requests_running{engine=\"0\"} 3\nvllm:num_requests_running{engine=\"1\"} 3\n", &super::super::wanted());
+        assert_eq!(repeated(&once, &VLLM), None);
     }
 
     #[rstest]

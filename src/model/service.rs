@@ -139,6 +139,10 @@ pub struct Role {
     pub workloads: Vec<Subject>,
     /// Its replicas, by subject.
     pub replicas: Vec<Subject>,
+    /// Ended pods that its controllers have left behind: no replicas, and in no count.
+    pub left_over: Vec<Subject>,
+    /// Replicas that serve and whose engine itself said so within the last 10 minutes.
+    pub proven: Known<u32>,
     /// The counts.
     pub funnel: Funnel,
     /// One word.

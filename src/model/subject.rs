@@ -88,6 +88,13 @@ impl Subject {
             _ => &self.0,
         }
     }
+
+    /// The name for a sentence: the object's name, and of a part what it is as well: `deepseek group 0`.
+    pub fn called(&self) -> String {
+        let head = if self.namespace().is_empty() { 2 } else { 3 };
+        let part: Vec<&str> = self.0.split('/').skip(head).collect();
+        if part.is_empty() { self.name().to_owned() } else { format!("{} {}", self.name(), part.join(" ")) }
+    }
 }
 
 /// The kind as the document writes it: lower-case singular, and `hpa`.
@@ -129,6 +136,15 @@ impl Serialize for Subject {
 mod tests {
     use super::*;
     use rstest::rstest;
+
+    #[rstest]
+    #[case(Subject::pod("s", "a"), "a")]
+    #[case(Subject::object("leaderworkerset", "s", "m").part("group/0"), "m group 0")]
+    #[case(Subject::node("n").part("gpu/1"), "n gpu 1")]
+    #[case(Subject::fleet(), "fleet")]
+    fn names_in_sentences(#[case] subject: Subject, #[case] wanted: &str) {
+        assert_eq!(subject.called(), wanted);
+    }
 
     #[rstest]
     #[case("pods", "pod")]

@@ -67,10 +67,10 @@ impl World {
         }
         let mut durations = Durations::from_learnt(&facts.durations);
         expectations(&objects, &claims, &mut replicas, &mut durations, now);
-        let mut workloads = count_workloads(&objects, &claimed, &replicas);
+        let mut workloads = count_workloads(&objects, &claimed, &replicas, now);
         super::standby::correct(&objects, &pickers, &mut replicas, &mut workloads);
         let gpu = super::gpu::Gpus::read(&objects, &exporters, &replicas, &views, now);
-        let services = count_services(claims, &replicas, &workloads);
+        let services = count_services(&objects, claims, &replicas, &workloads, now);
         let sets = sets(&objects, &workloads);
         let views_of_sets: Vec<_> =
             sets.iter().map(|(subject, set)| (subject.clone(), super::sets::view(subject, set, &workloads, &replicas))).collect();
@@ -326,6 +326,7 @@ fn count_workloads(
     objects: &Catalogue,
     claimed: &Claimed,
     replicas: &BTreeMap<Subject, Replica>,
+    now: Timestamp,
 ) -> BTreeMap<Subject, WorkloadView> {
     let mut pods_of: BTreeMap<&Subject, Vec<&Replica>> = BTreeMap::new();
     for replica in replicas.values().filter(|replica| replica.subject.kind() == "pod") {
@@ -344,20 +345,21 @@ fn count_workloads(
             }
             (None, _) => pods_of.get(&subject).cloned().unwrap_or_default(),
         };
-        let lacking = lacking(body, &of);
+        let (of, left) = super::ended::set_apart(objects, of);
+        let lacking = lacking(body, of.is_empty() && left.pods.is_empty());
         let funnel = count(&of, wanted(objects, autoscalers.get(&subject).map_or(&[], Vec::as_slice), body), body.replicas.clone(), lacking.as_ref());
-        out.insert(subject.clone(), workload(&subject, body, object.meta.generation, &of, funnel));
+        out.insert(subject.clone(), workload(objects, object, body, &of, left, funnel, now));
     }
     out
 }
 
 /// Set when the workload's status counts replicas and none of them was read.
-fn lacking(body: &Workload, replicas: &[&Replica]) -> Option<Unknown> {
+fn lacking(body: &Workload, none: bool) -> Option<Unknown> {
     match body.status.replicas {
-        Some(n) if n > 0 && replicas.is_empty() => {
+        Some(n) if n > 0 && none => {
             Some(Unknown::because(format!("its status counts {n} replicas, and none of their pods was read")))
         }
-        None if replicas.is_empty() && body.replicas != Ok(0) => {
+        None if none && body.replicas != Ok(0) => {
             Some(Unknown::because("none of its pods was read, and its status does not count them"))
         }
         _ => None,
@@ -365,9 +367,11 @@ fn lacking(body: &Workload, replicas: &[&Replica]) -> Option<Unknown> {
 }
 
 fn count_services(
+    objects: &Catalogue,
     claims: Vec<Claim>,
     replicas: &BTreeMap<Subject, Replica>,
     workloads: &BTreeMap<Subject, WorkloadView>,
+    now: Timestamp,
 ) -> BTreeMap<ServiceId, ModelService> {
     claims
         .into_iter()
@@ -378,7 +382,8 @@ fn count_services(
                 .map(|role| {
                     let of: Vec<&Replica> = role.replicas.iter().filter_map(|claim| replicas.get(&claim.subject)).collect();
                     let seen: Vec<(&Subject, &WorkloadView)> = role.workloads.iter().filter_map(|workload| workloads.get_key_value(workload)).collect();
-                    self::role(role, &of, &seen)
+                    let (of, left) = super::ended::set_apart(objects, of);
+                    self::role(role, &of, left, &seen, now)
                 })
                 .collect();
             let state = overall(&roles);
@@ -387,7 +392,13 @@ fn count_services(
         .collect()
 }
 
-fn role(claim: &crate::model::service::RoleClaim, replicas: &[&Replica], seen: &[(&Subject, &WorkloadView)]) -> Role {
+fn role(
+    claim: &crate::model::service::RoleClaim,
+    replicas: &[&Replica],
+    left: super::ended::LeftOver,
+    seen: &[(&Subject, &WorkloadView)],
+    now: Timestamp,
+) -> Role {
     let workloads: Vec<&WorkloadView> = seen.iter().map(|(_, view)| *view).collect();
     let no_workload = || unknown("no workload of it was read");
     let sum = |read: &dyn Fn(&WorkloadView) -> Known<u32>| -> Known<u32> {
@@ -402,6 +413,7 @@ fn role(claim: &crate::model::service::RoleClaim, replicas: &[&Replica], seen: &
     let wanted = Wanted { count: sum(&|workload| workload.funnel.wanted.clone()), by: by.join(", ") };
     let funnel = count(replicas, wanted, sum(&|workload| workload.funnel.asked.clone()), lacking);
     let mut why: Vec<String> = Vec::new();
+    let proof = super::proven::proven(replicas, lacking, now);
     let state = match workloads.as_slice() {
         [] => {
             let serving = replicas.iter().filter(|replica| replica.state.serves()).count();
@@ -422,6 +434,8 @@ fn role(claim: &crate::model::service::RoleClaim, replicas: &[&Replica], seen: &
                 why.push(format!("{serving} of {wanted} serve{}", if *serving == 1 { "s" } else { "" }));
             }
             why.extend(super::counts::shortage(replicas));
+            why.extend(proof.sentence());
+            why.extend(left.sentence());
             for (subject, view) in seen {
                 if !matches!(view.state, WorkloadState::Serving | WorkloadState::ScaledToZero) {
                     why.extend(view.why.first().map(|first| format!("{}: {first}", subject.name())));
@@ -434,6 +448,8 @@ fn role(claim: &crate::model::service::RoleClaim, replicas: &[&Replica], seen: &
         kind: claim.kind.clone(),
         workloads: claim.workloads.clone(),
         replicas: replicas.iter().map(|replica| replica.subject.clone()).collect(),
+        left_over: left.pods,
+        proven: proof.proven,
         funnel,
         state,
         why,

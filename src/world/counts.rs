@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+
 use super::WorkloadView;
+use super::ended::{LeftOver, can_not_make, half_rolled};
+use super::proven::proven;
 use crate::model::funnel::Funnel;
 use crate::model::ladder::Stage;
 use crate::model::object::meta::Condition;
-use crate::model::object::{Catalogue, Workload, WorkloadKind};
+use crate::model::object::{Catalogue, Object, Workload, WorkloadKind};
 use crate::model::service::Replica;
 use crate::model::state::{EngineState, ReplicaState, WorkloadState};
 use crate::model::unknown::unknown;
@@ -61,7 +65,7 @@ pub fn count(replicas: &[&Replica], wanted: Wanted, asked: Known<u32>, lacking: 
             match read(replica) {
                 Ok(true) => n += 1,
                 Ok(false) => {}
-                Err(why) => return unknown(format!("{}: {why}", replica.subject.name())),
+                Err(why) => return unknown(format!("{}: {why}", replica.subject.called())),
             }
         }
         Ok(number(n))
@@ -127,10 +131,26 @@ fn awake(replica: &Replica) -> Known<bool> {
 }
 
 /// Judges a workload from its counts and its own status.
-pub fn workload(subject: &Subject, body: &Workload, generation: Option<i64>, replicas: &[&Replica], funnel: Funnel) -> WorkloadView {
+pub fn workload(
+    objects: &Catalogue,
+    object: &Object,
+    body: &Workload,
+    replicas: &[&Replica],
+    left: LeftOver,
+    funnel: Funnel,
+    now: Timestamp,
+) -> WorkloadView {
+    let subject = &object.subject();
     let mut evidence = Vec::new();
     let mut why = Vec::new();
-    let rollout = rollout(subject, body, generation, replicas);
+    let missing = matches!((&funnel.existing, &funnel.asked), (Ok(existing), Ok(asked)) if existing < asked);
+    let failing = if missing { can_not_make(objects, subject, body) } else { None };
+    let rollout = match (&failing, rollout(subject, body, object.meta.generation, replicas)) {
+        (Some(proof), Rollout::Moving(_)) if half_rolled(body) => Rollout::Stuck(proof.clone()),
+        // Pods that can not be made are a shortage, not a rollout.
+        (Some(_), Rollout::Moving(_)) => Rollout::None,
+        (_, rollout) => rollout,
+    };
     let from_status = funnel.serving.is_err();
     let (wanted, serving) = (funnel.wanted.clone(), match (&funnel.serving, body.status.ready) {
         (Ok(n), _) => Ok(*n),
@@ -189,9 +209,25 @@ pub fn workload(subject: &Subject, body: &Workload, generation: Option<i64>, rep
             evidence.extend(proofs);
         }
     }
+    if let Some(proof) = failing.filter(|proof| !evidence.contains(proof)) {
+        why.insert(0, format!("its pods can not be made: {}", proof.value));
+        evidence.push(proof);
+    }
     why.extend(shortage(replicas));
+    let proof = proven(replicas, funnel.existing.as_ref().err(), now);
+    why.extend(proof.sentence());
+    why.extend(left.sentence());
     evidence.insert(0, Evidence::field(subject, "spec.replicas", known_text(&body.replicas)));
-    WorkloadView { replicas: replicas.iter().map(|replica| replica.subject.clone()).collect(), funnel, state, why, evidence }
+    evidence.extend(left.evidence);
+    WorkloadView {
+        replicas: replicas.iter().map(|replica| replica.subject.clone()).collect(),
+        left_over: left.pods,
+        proven: proof.proven,
+        funnel,
+        state,
+        why,
+        evidence,
+    }
 }
 
 fn known_text(known: &Known<u32>) -> String {
@@ -247,7 +283,7 @@ fn rollout(subject: &Subject, body: &Workload, generation: Option<i64>, replicas
         (Some(replica), _) => Rollout::Stuck(Evidence::new(
             &replica.subject,
             Place::Condition("PodScheduled".into()),
-            format!("{}: {}", replica.subject.name(), replica.why.first().cloned().unwrap_or_default()),
+            format!("{}: {}", replica.subject.called(), replica.why.first().cloned().unwrap_or_default()),
             replica.since,
         )),
         (None, _) if stale => Rollout::Moving(Evidence::field(
@@ -288,7 +324,7 @@ pub fn shortage(replicas: &[&Replica]) -> Option<String> {
             let eta = of.iter().filter_map(|replica| replica.eta_s.as_ref().ok()).fold(None, |most: Option<f64>, eta| {
                 Some(most.map_or(*eta, |most| most.max(*eta)))
             });
-            match eta.filter(|_| of.iter().any(|replica| on_its_way(replica))) {
+            match eta.filter(|eta| *eta >= 1.0 && of.iter().any(|replica| on_its_way(replica))) {
                 Some(eta) => format!("{} {state} (about {} left)", of.len(), crate::model::time::span(eta as i64)),
                 None => format!("{} {state}", of.len()),
             }

@@ -9,7 +9,7 @@ use crate::model::ladder::Stage;
 use crate::model::object::{Body, Catalogue};
 use crate::model::service::{Replica, ReplicaClaim};
 use crate::model::unknown::unknown;
-use crate::model::{Known, Subject, time};
+use crate::model::{Subject, time};
 
 /// Most samples kept of one key; the newest stay.
 const MAX_SAMPLES: usize = 64;
@@ -198,10 +198,11 @@ pub fn expect(durations: &Durations, key: &Key, replica: &mut Replica, now: Time
     };
     let elapsed = time::seconds_between(start, now);
     let usual = durations.usual_load(key);
-    replica.eta_s = own_prediction(replica, now).or_else(|_| match usual {
-        Some(usual) if (elapsed as f64) < usual.seconds => Ok(usual.seconds - elapsed as f64),
-        Some(usual) => unknown(format!("it takes longer than the usual {} already", time::span(usual.seconds as i64))),
-        None => unknown("no load of this model on this engine and accelerator was seen before"),
+    replica.eta_s = own_prediction(replica, now).or_else(|overdue| match (usual, overdue) {
+        (Some(usual), _) if usual.seconds - elapsed as f64 >= 1.0 => Ok(usual.seconds - elapsed as f64),
+        (_, Some(overdue)) => unknown(overdue),
+        (Some(usual), None) => unknown(format!("overdue: it takes longer than the usual {} already", time::span(usual.seconds as i64))),
+        (None, None) => unknown("no load of this model on this engine and accelerator was seen before"),
     });
     if let Some(usual) = usual {
         let limit = usual.seconds * 1.5 + 30.0;
@@ -217,13 +218,20 @@ pub fn expect(durations: &Durations, key: &Key, replica: &mut Replica, now: Time
     }
 }
 
-/// What the replica's own log predicts, less the time since it said so.
-fn own_prediction(replica: &Replica, now: Timestamp) -> Known<f64> {
-    let engine = replica.engine.as_ref().map_err(Clone::clone)?;
-    match &engine.eta_s {
-        Some(fact) => Ok((fact.value - time::seconds_between(fact.at, now).max(0) as f64).max(0.0)),
-        None => unknown("its log predicts nothing"),
+/// What the replica's own log predicts, less the time since it said so. `Err` when it predicts nothing; `Err(Some(why))` when the time
+/// that it gave is over: that is no "0 s", since nothing tells how long it still takes.
+fn own_prediction(replica: &Replica, now: Timestamp) -> Result<f64, Option<String>> {
+    let engine = match &replica.engine {
+        Ok(engine) => engine,
+        Err(_) => return Err(None),
+    };
+    let Some(fact) = engine.eta_s.as_ref().filter(|fact| fact.value.is_finite()) else { return Err(None) };
+    let left = fact.value - time::seconds_between(fact.at, now).max(0) as f64;
+    if left >= 1.0 {
+        return Ok(left);
     }
+    let late = (-left).max(0.0) as i64;
+    Err(Some(format!("overdue: its log predicted {} at {}, that was over {} ago", time::span(fact.value as i64), fact.at, time::span(late))))
 }
 
 #[cfg(test)]

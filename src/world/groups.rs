@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::model::Subject;
 use crate::model::object::Catalogue;
 use crate::model::service::{Replica, ReplicaClaim};
-use crate::model::state::ReplicaState;
+use crate::model::state::{EngineState, ReplicaState};
 use crate::systems::owners::group_of;
 
 /// States of a member that hold the whole group back, the most basic first.
@@ -41,7 +41,10 @@ pub fn group(objects: &Catalogue, claim: &ReplicaClaim, pods: &BTreeMap<Subject,
     }
     if let Some(member) = held.filter(|member| has_leader && member.subject != first.subject) {
         group.state = member.state;
-        group.why = member.why.iter().map(|why| format!("{}: {why}", member.subject.name())).collect();
+        group.why = member.why.clone();
+        if let Some(first) = group.why.first_mut() {
+            *first = format!("{}: {first}", member.subject.name());
+        }
         group.evidence = member.evidence.clone();
         group.since = member.since;
         group.ladder = member.ladder.clone();
@@ -50,6 +53,14 @@ pub fn group(objects: &Catalogue, claim: &ReplicaClaim, pods: &BTreeMap<Subject,
         if group.state.serves() {
             group.state = ReplicaState::Starting;
         }
+    }
+    // A member whose Ready proves nothing (its node is silent): only the engine's own word could speak for the whole.
+    let unproven = |member: &&&Replica| member.state == ReplicaState::Unknown && member.pod_ready == Ok(true);
+    let proven = group.engine.as_ref().is_ok_and(|engine| engine.state == EngineState::Ready);
+    if let Some(member) = members.iter().find(unproven).filter(|_| group.state.serves() && !proven) {
+        group.state = ReplicaState::Unknown;
+        group.why.splice(0..0, member.why.first().map(|why| format!("{}: {why}", member.subject.name())));
+        group.evidence.splice(0..0, member.evidence.iter().cloned());
     }
     // A group is Ready when all its pods are.
     let not_ready = members.iter().find(|member| member.pod_ready == Ok(false));

@@ -68,6 +68,10 @@ const FETCHERS: &[&str] = &["storage-initializer", "download", "fetch", "model-p
 
 /// Judges a pod.
 pub fn judge(case: &PodCase) -> Verdict {
+    super::node::weigh(case, of_pod(case))
+}
+
+fn of_pod(case: &PodCase) -> Verdict {
     deleted(case)
         .or_else(|| ended(case))
         .or_else(|| not_scheduled(case))
@@ -280,6 +284,15 @@ fn wait_verdict(case: &PodCase, status: &ContainerStatus, reason: &str, message:
             let mut verdict = creating(case, since);
             verdict.evidence.push(proof);
             verdict
+        }
+        // It has never run: what it lacks stands in the message (a Secret, a ConfigMap, a volume).
+        "CreateContainerConfigError" | "CreateContainerError" | "RunContainerError" if status.restarts == 0 && status.last.is_none() => {
+            let since = case.pod.condition("PodScheduled").and_then(|condition| condition.since);
+            Verdict::new(ReplicaState::Starting, format!("its container {} can not be made: {shown}", status.name), proof, since)
+        }
+        // A back-off follows a run, whatever the counts say.
+        _ if status.restarts == 0 && status.last.is_none() && reason != "CrashLoopBackOff" => {
+            Verdict::new(ReplicaState::Starting, format!("its container {} has not run yet: {shown}", status.name), proof, None)
         }
         _ => {
             let since = status.last.as_ref().and_then(|last| last.finished);

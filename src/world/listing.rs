@@ -10,7 +10,8 @@ use super::epp::{Picker, meets};
 use super::proxy::{Passing, routes_to};
 use super::router::RouterReading;
 use crate::model::engine::HttpAnswer;
-use crate::model::object::{Catalogue, InferencePool, Object, Pod, Service, meta};
+use crate::model::object::network::ServicePort;
+use crate::model::object::{Catalogue, Container, InferencePool, Object, Pod, Service, meta};
 use crate::model::service::{Claim, Listing};
 use crate::model::unknown::unknown;
 use crate::model::{Evidence, Known, Place, Subject, Unknown};
@@ -153,7 +154,7 @@ impl<'a> Listings<'a> {
         let intended_pool =
             self.intended.get(&subject).is_some_and(|fronts| fronts.iter().any(|front| front.kind() == "inferencepool"));
         if !services.is_empty() && !intended_pool {
-            return self.by_services(&subject, services);
+            return self.by_services(&subject, pod, services);
         }
         let intended = self.intended.get(&subject).cloned().unwrap_or_default();
         if !intended.is_empty() {
@@ -285,8 +286,10 @@ impl<'a> Listings<'a> {
         }
     }
 
-    fn by_services(&self, subject: &Subject, services: Vec<Subject>) -> Listing {
+    fn by_services(&self, subject: &Subject, pod: &Pod, services: Vec<Subject>) -> Listing {
         let mut evidence = Vec::new();
+        // Of the Services that list it as ready: how many lead to a port that it does not open, and how many there are.
+        let (mut astray, mut listing) = (0_usize, 0_usize);
         let mut verdict: Option<Known<bool>> = None;
         let mut why = Vec::new();
         for front in &services {
@@ -299,6 +302,13 @@ impl<'a> Listings<'a> {
                     evidence.push(Evidence::field(slice, &format!("endpoints[{}].conditions.ready", subject.name()), ready.to_string()));
                     if ready {
                         verdict = Some(Ok(true));
+                        listing += 1;
+                        if let Some((wanted, has)) = self.service(front).and_then(|service| target_problem(service, pod)) {
+                            astray += 1;
+                            why.push(format!("{front} sends to port {wanted}, the pod opens {has}"));
+                            evidence.push(Evidence::field(front, "spec.ports[].targetPort", wanted));
+                            evidence.push(Evidence::field(subject, "spec.containers[].ports", has));
+                        }
                     } else {
                         why.push(format!("{slice} lists it as not ready"));
                         if verdict != Some(Ok(true)) {
@@ -316,7 +326,10 @@ impl<'a> Listings<'a> {
         }
         Listing {
             listed: verdict.unwrap_or_else(|| unknown("no EndpointSlice was read")),
-            routed: unknown("a plain Service has no router"),
+            routed: match listing > 0 && astray == listing {
+                true => Ok(false),
+                false => unknown("a plain Service has no router"),
+            },
             fronts: services,
             evidence,
             why: why.join("; "),
@@ -370,6 +383,26 @@ pub fn port_problem(pool: &InferencePool, pod: &Pod) -> Option<(String, String)>
     }
     let text = |ports: &mut dyn Iterator<Item = u16>| ports.map(|port| port.to_string()).collect::<Vec<_>>().join(", ");
     Some((text(&mut pool.target_ports.iter().copied()), text(&mut served.iter().copied())))
+}
+
+/// The target ports of a Service and the ports that the pod opens, where none of the targets is open. Nothing is proven of a headless
+/// Service (its clients choose the port), or where a container with GPUs declares no port and is told none: it may open any.
+pub fn target_problem(service: &Service, pod: &Pod) -> Option<(String, String)> {
+    let served = served_ports(pod);
+    let silent = |container: &Container| container.gpus() > 0 && container.ports.is_empty() && container.flag("--port").is_none();
+    if service.headless || service.ports.is_empty() || served.is_empty() || pod.spec.containers.iter().any(silent) {
+        return None;
+    }
+    let fits = |port: &ServicePort| match port.target.parse::<u16>() {
+        Ok(number) => served.contains(&number),
+        Err(_) => pod.spec.ports().any(|declared| declared.name == port.target),
+    };
+    if service.ports.iter().any(fits) {
+        return None;
+    }
+    let targets: Vec<&str> = service.ports.iter().map(|port| port.target.as_str()).collect();
+    let open: Vec<String> = served.iter().map(u16::to_string).collect();
+    Some((targets.join(", "), open.join(", ")))
 }
 
 /// Ports that a pod's containers declare or are told to listen on (`--port`).

@@ -7,6 +7,7 @@ mod build;
 pub mod climb;
 pub mod counts;
 pub mod durations;
+pub mod ended;
 pub mod epp;
 pub mod facts;
 pub mod flow;
@@ -22,7 +23,9 @@ pub mod named;
 pub mod owners;
 pub mod probes;
 pub mod prometheus;
+pub mod node;
 pub mod promotion;
+pub mod proven;
 pub mod restarts;
 pub mod revision;
 pub mod router;
@@ -104,6 +107,10 @@ pub struct World {
 pub struct WorkloadView {
     /// Replicas that belong to it: pods, or groups.
     pub replicas: Vec<Subject>,
+    /// Ended pods that its controller has left behind: no replicas, and in no count.
+    pub left_over: Vec<Subject>,
+    /// Replicas that serve and whose engine itself said so within the last 10 minutes.
+    pub proven: Known<u32>,
     /// The counts.
     pub funnel: Funnel,
     /// One word.

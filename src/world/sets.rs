@@ -209,6 +209,8 @@ pub fn view(
                     0,
                     Evidence::new(&replica.subject, Place::Condition("PodScheduled".into()), first(&replica.why), replica.since),
                 );
+                why.insert(0, format!("the rollout does not go on: {} {}: {}", replica.subject.called(), replica.state, first(&replica.why)));
+                evidence.insert(0, Evidence::new(&replica.subject, Place::Condition("PodScheduled".into()), first(&replica.why), replica.since));
                 WorkloadState::Blocked
             }
             None => WorkloadState::RollingOut,
@@ -223,7 +225,16 @@ pub fn view(
     if evidence.is_empty() {
         evidence.push(Evidence::field(subject, "spec.roles", "no LeaderWorkerSet of it was read"));
     }
-    WorkloadView { replicas: own.iter().map(|replica| replica.subject.clone()).collect(), funnel, state, why, evidence }
+    let proven = views.iter().try_fold(0u32, |sum, (_, view)| Ok(sum.saturating_add(view.proven.clone()?)));
+    WorkloadView {
+        replicas: own.iter().map(|replica| replica.subject.clone()).collect(),
+        left_over: views.iter().flat_map(|(_, view)| view.left_over.iter().cloned()).collect(),
+        proven,
+        funnel,
+        state,
+        why,
+        evidence,
+    }
 }
 
 fn first(why: &[String]) -> String {

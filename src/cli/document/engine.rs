@@ -86,7 +86,10 @@ fn loaded(load: &EngineLoad, entry: &mut Entry) {
     if let Some(swapped) = &load.swapped {
         entry.measure("swapped", Ok(swapped.clone()));
     }
-    entry.values.know("engines", load.ranks.len() as f64, "ranks on the metrics page", load.at);
+    match (load.ranks.len(), &load.running) {
+        (0, Err(why)) => entry.values.lack("engines", why.why()),
+        (ranks, _) => entry.values.know("engines", ranks as f64, "ranks on the metrics page", load.at),
+    }
     if let Some(ttft) = &load.ttft {
         let source = "histogram of the time to first token";
         entry.values.know("ttft-count", ttft.count, source, load.at);

@@ -53,6 +53,10 @@ fn page(running: u32, total: u32) -> String {
 #[case::hung_by_log(Scene::sglang().says("/health", 0, 503, "").log(UP_LOG), "DEAD")]
 #[case::hung_after_work(Scene::sglang().page(60, &page(2, 9)).says("/health", 0, 503, ""), "DEAD")]
 #[case::stalled(Scene::sglang().page(60, &page(2, 9)).page(0, &page(2, 9)), "STALLED")]
+// /health runs a request through the loop: 503 while its work stands still is a loop that hangs, not a process that is gone.
+#[case::hangs(Scene::sglang().page(60, &page(2, 9)).page(0, &page(2, 9)).says("/health_generate", 0, 503, ""), "STALLED")]
+#[case::hangs_by_health(Scene::sglang().page(30, &page(2, 9)).page(0, &page(2, 9)).says("/health", 0, 503, ""), "STALLED")]
+#[case::idle_and_unwell(Scene::sglang().page(60, &page(0, 9)).page(0, &page(0, 9)).says("/health", 0, 503, ""), "DEAD")]
 #[case::gone(Scene::sglang().refused("/health", 0).log(UP_LOG), "DEAD")]
 #[case::crashed(Scene::sglang().refused("/health", 0).log("[2026-11-12 09:59:50] Scheduler hit an exception: Traceback"), "DEAD")]
 #[case::sigquit(Scene::sglang().log("[2026-11-12 09:59:50] SIGQUIT received. signum=None, frame=None. It usually means one child failed."), "DEAD")]

@@ -38,6 +38,11 @@ pub(super) fn rule(case: &Case<'_>) -> Option<Ruling> {
     if case.moved_around(answer.at) || (case.is_follower() && matches!(case.voice, Voice::Closed(_))) {
         return None;
     }
+    // SGLang's /health runs a request through its loop: 503 with work on its pages that stands still is a loop that hangs, while the
+    // process lives and answers.
+    if matches!(case.voice, Voice::Unwell(_, 503)) && case.engine() == Some(EngineKind::Sglang) && case.movement.stall.is_some() {
+        return None;
+    }
     let was_up = case.had_been_up(Some(answer.at));
     let words = answer.outcome_word();
     let (why, proof) = match case.voice {

@@ -25,14 +25,18 @@ pub(super) fn rule(case: &Case<'_>) -> Option<Ruling> {
             Some(stall.until),
         ));
     }
-    if let Voice::Healthy(answer) = case.voice {
+    if let Voice::Healthy(answer) | Voice::Unwell(answer, _) = case.voice {
         evidence.push(answer.evidence());
     }
     let work = match stall.waiting.1 > 0.0 {
         true => format!("{} wait and {} run", stall.waiting.1, stall.running.1),
         false => format!("{} run", stall.running.1),
     };
-    let lives = if matches!(case.voice, Voice::Healthy(_)) { "it answers its health check, but " } else { "" };
+    let lives = match case.voice {
+        Voice::Healthy(_) => "it answers its health check, but ".to_owned(),
+        Voice::Unwell(answer, status) => format!("{} answers {status}: ", answer.request()),
+        _ => String::new(),
+    };
     let why = format!("{lives}{work} and no token was produced for {seconds} s");
     Some(Ruling::new(EngineState::Stalled, why, evidence).since(Some(stall.since)))
 }

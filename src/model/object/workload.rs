@@ -145,7 +145,12 @@ impl Workload {
             revision_history_limit: spec.get("revisionHistoryLimit").int().some(),
             paused: spec.get("paused").flag().some().unwrap_or(false),
             status: WorkloadStatus {
-                replicas: status.get("replicas").count().some(),
+                replicas: status.get("replicas").count().some().or_else(|| {
+                    // The APIs leave out a count that is 0; a status that was never written says nothing.
+                    let counts = ["replicas", "readyReplicas", "availableReplicas", "updatedReplicas"];
+                    let none = kind != WorkloadKind::DaemonSet && counts.iter().all(|name| !status.get(name).is_set());
+                    (none && status.get("observedGeneration").is_set()).then_some(0)
+                }),
                 ready: status.get("readyReplicas").count().some(),
                 available: status.get("availableReplicas").count().some(),
                 updated: status.get("updatedReplicas").count().some(),

@@ -162,6 +162,21 @@ fn a_member_holds_its_group_back() {
 }
 
 #[test]
+fn sentences_name_the_group_and_a_member_once() {
+    let crashes = |pod: &mut Value| {
+        member(1)(pod);
+        pod["status"]["containerStatuses"] =
+            json!([{"name": "vllm", "ready": false, "restartCount": 7, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]);
+    };
+    let world = Kit::new().pod_with("m-0", member(0)).pod_with("m-0-1", crashes).object(lws(2)).build();
+    let group = world.world.replicas.get(&Subject::parse("leaderworkerset/s/m/group/0")).unwrap();
+    assert_eq!(group.why, ["m-0-1: its container vllm waits with CrashLoopBackOff", "7 restarts"]);
+    let world = Kit::new().pod_with("m-0", member(0)).pod_with("m-0-1", member(1)).object(lws(2)).build();
+    let funnel = view(&world, "leaderworkerset/s/m").funnel;
+    assert!(funnel.listed.unwrap_err().why().starts_with("m group 0: "));
+}
+
+#[test]
 fn a_model_service_is_down_when_a_role_is() {
     let role = |kit: Kit, pod: &'static str, role: &'static str, name: &'static str| {
         let labels = json!({"app": "a", "llm-d.ai/model": "m", "llm-d.ai/role": role});
@@ -204,7 +219,8 @@ fn two_workloads_of_a_role_are_summed_before_they_are_told_apart() {
     let kit = kit.relabelled("a", labels.clone()).relabelled("b", labels.clone());
     let world = kit.object(set("old")).object(set("new")).build();
     let role = &world.world.services.values().next().unwrap().roles[0];
-    assert_eq!(role.why, ["1 of 2 serves", "1 starting (about 8 min left)", "new: none of 1 serves"]);
+    assert_eq!(role.why, ["1 of 2 serves", "1 starting (about 8 min left)",
+        "of 1 that serve by Kubernetes' word 0 were proven by their engine", "new: none of 1 serves"]);
     assert_eq!(role.funnel.wanted_by, "spec.replicas");
     assert_eq!(role.state, WorkloadState::Degraded);
 }

@@ -117,3 +117,20 @@ fn a_pod_that_its_models_pool_does_not_select_is_not_listed() {
     assert_eq!((b.listed, b.routed), (Ok(false), Ok(false)));
     assert!(b.why.contains("in=yes"), "{}", b.why);
 }
+
+#[rstest]
+#[case::fits(json!([{"port": 80, "targetPort": 8000}]), json!([{"name": "http", "containerPort": 8000}]), None)]
+#[case::astray(json!([{"port": 80, "targetPort": 9999}]), json!([{"name": "http", "containerPort": 8000}]), Some("service/s/a sends to port 9999, the pod opens 8000"))]
+#[case::named(json!([{"port": 80, "targetPort": "http"}]), json!([{"name": "http", "containerPort": 8000}]), None)]
+#[case::named_astray(json!([{"port": 80, "targetPort": "api"}]), json!([{"name": "http", "containerPort": 8000}]), Some("service/s/a sends to port api, the pod opens 8000"))]
+#[case::one_of_two(json!([{"port": 80, "targetPort": 9999}, {"port": 8000}]), json!([{"name": "http", "containerPort": 8000}]), None)]
+#[case::nothing_declared(json!([{"port": 80, "targetPort": 9999}]), json!([]), None)]
+fn a_target_port_that_the_pod_does_not_open_reaches_nothing(#[case] ports: Value, #[case] opens: Value, #[case] wanted: Option<&str>) {
+    let kit = Kit::new().serving_pod("a", true).with("service/s/a", |service| service["spec"]["ports"] = ports);
+    let world = kit.with("pod/s/a", |pod| pod["spec"]["containers"][0]["ports"] = opens).build();
+    let listing = listing(&world, "a");
+    assert_eq!(listing.listed, Ok(true));
+    assert_eq!((listing.routed == Ok(false)).then_some(listing.why.as_str()), wanted);
+    let state = world.world.replicas.get(&Subject::pod("s", "a")).unwrap().state;
+    assert_eq!(state == crate::model::state::ReplicaState::NotRouted, wanted.is_some(), "{state}");
+}
