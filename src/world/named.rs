@@ -37,6 +37,8 @@ pub fn only_named(objects: &Catalogue, replicas: &BTreeMap<Subject, Replica>) ->
                 state: WorkloadState::Unknown,
                 why: words,
                 evidence,
+                left_over: Vec::new(),
+                proven: unknown(why),
             };
             (subject, view)
         })

@@ -42,7 +42,11 @@ fn standing(world: &World, replica: &Replica, entry: &mut Entry) {
         entry.measure("progress", Ok(progress.clone()));
     }
     match (report.and_then(|report| report.eta_s.as_ref()), on_its_way(replica.state)) {
-        (Some(own), true) => entry.measure("eta-s", Ok(own.clone())),
+        // A prediction that has run out is no prediction: the snapshot knows by now.
+        (Some(own), true) => match &replica.eta_s {
+            Err(why) if why.why().starts_with("overdue") => entry.measure("eta-s", Err(why.clone())),
+            _ => entry.measure("eta-s", Ok(own.clone())),
+        },
         (None, true) => entry.measure("eta-s", replica.eta_s.clone().map(|eta| Fact::new(eta, "earlier loads of this model", now))),
         (_, false) => {}
     }
