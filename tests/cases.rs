@@ -22,9 +22,7 @@ fn outcomes(cases: &[cases::Case]) -> Result<Vec<Outcome>, String> {
     for case in cases {
         let home = tempfile::tempdir().map_err(|error| error.to_string())?;
         let program = Command::new(env!("CARGO_BIN_EXE_modeldeck"));
-        outcomes.push(cases::judge(case, |dir, now| {
-            run::explain(program, dir, now, home.path())
-        }));
+        outcomes.push(cases::judge(case, |dir, now| run::explain(program, dir, now, home.path())));
     }
     Ok(outcomes)
 }
@@ -41,22 +39,19 @@ fn suite() -> Result<Settlement, String> {
     }
     let file = data.join("deferred.yaml");
     let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let mut deferred =
-        Deferred::parse(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+    let mut deferred = Deferred::parse(&text).map_err(|error| format!("{}: {error}", file.display()))?;
     let outcomes = outcomes(&cases)?;
     let rewrite = std::env::var("MODELDECK_CASES_REWRITE").is_ok_and(|value| value == "1");
     let mut refused = Vec::new();
     if rewrite {
         (deferred, refused) = deferred.rewritten(&known, &outcomes);
-        fs::write(&file, deferred.render())
-            .map_err(|error| format!("{}: {error}", file.display()))?;
+        fs::write(&file, deferred.render()).map_err(|error| format!("{}: {error}", file.display()))?;
     }
     let mut settled = Settlement::of(&outcomes, &deferred, &known);
     if !refused.is_empty() {
-        settled.faults.push(format!(
-            "{} of these stay out of deferred.yaml: in cases of their kind only actions may be deferred",
-            refused.len()
-        ));
+        settled
+            .faults
+            .push(format!("{} of these stay out of deferred.yaml: in cases of their kind only actions may be deferred", refused.len()));
     }
     Ok(settled)
 }
@@ -66,10 +61,5 @@ fn every_check_holds_or_is_deferred() {
     let settled = suite().unwrap();
     // not captured by the test runner: the totals are wanted in a good run too
     writeln!(std::io::stderr(), "\n{}", settled.table()).unwrap();
-    assert!(
-        settled.faults.is_empty(),
-        "{} faults:\n{}",
-        settled.faults.len(),
-        settled.faults.join("\n")
-    );
+    assert!(settled.faults.is_empty(), "{} faults:\n{}", settled.faults.len(), settled.faults.join("\n"));
 }

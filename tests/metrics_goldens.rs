@@ -31,11 +31,7 @@ fn page(name: &str) -> Page {
     let page = read(&bytes, &Filter::All);
     let counts = page.counts();
     let parts = counts.samples + counts.metadata + counts.unwanted + counts.comments + counts.blank;
-    assert_eq!(
-        counts.lines,
-        parts + page.unread().count,
-        "{name}: a line is neither read nor counted as unread"
-    );
+    assert_eq!(counts.lines, parts + page.unread().count, "{name}: a line is neither read nor counted as unread");
     assert_eq!((page.bytes(), page.bytes_beyond()), (bytes.len(), 0));
     page
 }
@@ -50,11 +46,7 @@ fn digest(page: &Page) -> String {
                 let _ = write!(line, "\u{1f}{name}\u{1f}{value}");
             }
             let value = sample.value();
-            let bits = if value.is_nan() {
-                "nan".to_owned()
-            } else {
-                format!("{:016x}", value.to_bits())
-            };
+            let bits = if value.is_nan() { "nan".to_owned() } else { format!("{:016x}", value.to_bits()) };
             line + "\u{1f}" + &bits
         })
         .collect();
@@ -78,15 +70,7 @@ fn every_page_in_the_folder_has_a_golden() {
         }
     }
     let root = folder();
-    let mut names: Vec<_> = names
-        .iter()
-        .map(|path| {
-            path.strip_prefix(&root)
-                .unwrap()
-                .to_string_lossy()
-                .replace('\\', "/")
-        })
-        .collect();
+    let mut names: Vec<_> = names.iter().map(|path| path.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/")).collect();
     names.sort();
     assert_eq!(names, goldens().into_keys().collect::<Vec<_>>());
     assert!(names.len() > 50);
@@ -94,26 +78,16 @@ fn every_page_in_the_folder_has_a_golden() {
 
 #[test]
 fn accepted_pages_are_read_as_python_reads_them() {
-    for (name, golden) in goldens()
-        .iter()
-        .filter(|(_, golden)| golden.accepted_by.is_some())
-    {
+    for (name, golden) in goldens().iter().filter(|(_, golden)| golden.accepted_by.is_some()) {
         let page = page(name);
         assert_eq!(page.unread().lines, [], "{name}");
         assert_eq!(Some(page.counts().samples), golden.samples, "{name}");
         assert_eq!(Some(digest(&page)), golden.sha256, "{name}");
         if let Some(stamps) = &golden.timestamps_ms {
-            let ours: Vec<i64> = page
-                .samples()
-                .filter_map(|sample| sample.timestamp_ms())
-                .collect();
+            let ours: Vec<i64> = page.samples().filter_map(|sample| sample.timestamp_ms()).collect();
             assert_eq!(ours, *stamps, "{name}");
         }
-        let wanted = if golden.samples == Some(0) {
-            Verdict::Empty
-        } else {
-            Verdict::Metrics
-        };
+        let wanted = if golden.samples == Some(0) { Verdict::Empty } else { Verdict::Metrics };
         assert_eq!(*page.verdict(), wanted, "{name}");
     }
 }
@@ -121,18 +95,10 @@ fn accepted_pages_are_read_as_python_reads_them() {
 #[test]
 fn of_refused_pages_the_same_lines_are_unread() {
     let mut pages = 0;
-    for (name, golden) in goldens()
-        .iter()
-        .filter(|(_, golden)| golden.accepted_by.is_none())
-    {
+    for (name, golden) in goldens().iter().filter(|(_, golden)| golden.accepted_by.is_none()) {
         pages += 1;
         let page = page(name);
-        assert_eq!(
-            Some(page.unread().count),
-            golden.unread,
-            "{name}: {:#?}",
-            page.unread()
-        );
+        assert_eq!(Some(page.unread().count), golden.unread, "{name}: {:#?}", page.unread());
         let numbers: Vec<u64> = page.unread().lines.iter().map(|line| line.number).collect();
         let theirs = golden.unread_lines.as_deref().unwrap();
         assert_eq!(numbers, theirs[..numbers.len()], "{name}");
@@ -144,12 +110,7 @@ fn of_refused_pages_the_same_lines_are_unread() {
 #[test]
 fn broken_lines_are_listed_with_the_reason() {
     let page = page("made/broken-lines.txt");
-    let got: Vec<(u64, Reason)> = page
-        .unread()
-        .lines
-        .iter()
-        .map(|line| (line.number, line.reason))
-        .collect();
+    let got: Vec<(u64, Reason)> = page.unread().lines.iter().map(|line| (line.number, line.reason)).collect();
     let wanted = [
         (3, Reason::Value),
         (4, Reason::Labels),
@@ -179,29 +140,13 @@ fn the_raw_view_loses_nothing_of_any_page() {
         let page = page(name);
         let view = raw::view(&page);
         // These fixtures are several answers joined: one histogram has its sum and its count twice.
-        let twice = if name == "epp-v0.10.0-unit-test-fixtures.txt" {
-            2
-        } else {
-            0
-        };
-        assert_eq!(
-            (view.handed as u64, view.lost),
-            (page.counts().samples, twice),
-            "{name}"
-        );
+        let twice = if name == "epp-v0.10.0-unit-test-fixtures.txt" { 2 } else { 0 };
+        assert_eq!((view.handed as u64, view.lost), (page.counts().samples, twice), "{name}");
         for family in page.families() {
             let raw = &view.families[family.name()];
-            assert_eq!(
-                (raw.kind, raw.help.as_deref()),
-                (family.kind(), family.help()),
-                "{name}"
-            );
+            assert_eq!((raw.kind, raw.help.as_deref()), (family.kind(), family.help()), "{name}");
             let grouped = matches!(family.kind(), Kind::Histogram | Kind::Summary);
-            assert!(
-                grouped || raw.rows.len() == family.samples().count(),
-                "{name}: {}",
-                family.name()
-            );
+            assert!(grouped || raw.rows.len() == family.samples().count(), "{name}: {}", family.name());
         }
     }
 }
@@ -213,22 +158,14 @@ fn histograms_are_the_same_by_both_ways() {
     for name in goldens().keys() {
         let page = page(name);
         let view = raw::view(&page);
-        for family in page
-            .families()
-            .filter(|family| family.kind() == Kind::Histogram)
-        {
+        for family in page.families().filter(|family| family.kind() == Kind::Histogram) {
             let ours = page.histograms(family.name());
             // The unit-test fixtures have series twice; which of the two holds is no matter of this test.
             if ours.left_out > 0 {
                 continue;
             }
             let rows = &view.families[family.name()].rows;
-            assert_eq!(
-                rows.len(),
-                ours.by_labels.len(),
-                "{name}: {}",
-                family.name()
-            );
+            assert_eq!(rows.len(), ours.by_labels.len(), "{name}: {}", family.name());
             for (row, (labels, histogram)) in rows.iter().zip(&ours.by_labels) {
                 assert_eq!(row.labels, *labels);
                 assert_eq!(row.value, raw::RawValue::Histogram(histogram.clone()));

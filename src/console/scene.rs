@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::diagnose::headline::{Headline, headline};
 use crate::model::Subject;
 use crate::model::engine::EngineReport;
-use crate::diagnose::headline::{Headline, headline};
 use crate::model::finding::{Finding, Severity};
 use crate::model::service::{ModelService, Replica, Role, ServiceId};
 use crate::model::state::{EngineState, WorkloadState};
@@ -114,16 +114,8 @@ impl Scene {
             }
         }
         let headline = headline(&world, &findings.iter().collect::<Vec<_>>(), &world.services.values().collect::<Vec<_>>());
-        let mut scene = Self {
-            headline,
-            world,
-            findings: findings.into(),
-            title: title.into(),
-            rows,
-            worst_first: Vec::new(),
-            by_row,
-            by_target,
-        };
+        let mut scene =
+            Self { headline, world, findings: findings.into(), title: title.into(), rows, worst_first: Vec::new(), by_row, by_target };
         let mut order: Vec<usize> = (0..scene.rows.len()).collect();
         order.sort_by_key(|at| {
             // What is down stands with what is critical, with or without a finding.

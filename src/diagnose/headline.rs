@@ -132,7 +132,9 @@ fn quiet(world: &World, services: &[&ModelService]) -> Headline {
     let models = if services.len() == 1 { "1 model".to_owned() } else { format!("{} models", services.len()) };
     let zero = roles().all(|role| role.state == WorkloadState::ScaledToZero);
     let mut text = match (zero, serving.len()) {
-        (true, _) => return say(Tone::Unproven, format!("no finding; {models} scaled to zero: no request is answered until something scales up")),
+        (true, _) => {
+            return say(Tone::Unproven, format!("no finding; {models} scaled to zero: no request is answered until something scales up"));
+        }
         (false, 0) => format!("no finding on {models}, and none of their replicas was read"),
         (false, all) if proven < all => {
             format!("no finding; {all} replicas of {models} are Ready by Kubernetes' word, {proven} of them by their engine's own")

@@ -246,7 +246,10 @@ impl Kit {
             .iter()
             .map(|(index, used, pod)| {
                 let labels = format!("gpu=\"{index}\",UUID=\"GPU-{index}\",namespace=\"s\",pod=\"{pod}\"");
-                format!("DCGM_FI_DEV_FB_USED{{{labels}}} {used}\nDCGM_FI_DEV_FB_FREE{{{labels}}} {}\nDCGM_FI_DEV_GPU_UTIL{{{labels}}} 50\n", 81_000 - used)
+                format!(
+                    "DCGM_FI_DEV_FB_USED{{{labels}}} {used}\nDCGM_FI_DEV_FB_FREE{{{labels}}} {}\nDCGM_FI_DEV_GPU_UTIL{{{labels}}} 50\n",
+                    81_000 - used
+                )
             })
             .collect();
         self.facts.exporters.push(MetricPage {
@@ -320,9 +323,7 @@ impl Kit {
             at: now(),
             latency_ms: Some(2.0),
             outcome: match outcome {
-                Ok((status, body)) => {
-                    HttpOutcome::Answered { status, content_type: "application/json".into(), body: body.into() }
-                }
+                Ok((status, body)) => HttpOutcome::Answered { status, content_type: "application/json".into(), body: body.into() },
                 Err("connection refused") => HttpOutcome::Failed(HttpFailure::Refused),
                 Err("timeout") => HttpOutcome::Failed(HttpFailure::Timeout),
                 Err(other) => HttpOutcome::Failed(HttpFailure::Other(other.into())),

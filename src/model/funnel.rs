@@ -25,16 +25,8 @@ pub enum Step {
 
 impl Step {
     /// All, from the top.
-    pub const ALL: [Self; 8] = [
-        Self::Wanted,
-        Self::Asked,
-        Self::Existing,
-        Self::Scheduled,
-        Self::Loaded,
-        Self::PodReady,
-        Self::Listed,
-        Self::Routed,
-    ];
+    pub const ALL: [Self; 8] =
+        [Self::Wanted, Self::Asked, Self::Existing, Self::Scheduled, Self::Loaded, Self::PodReady, Self::Listed, Self::Routed];
 
     /// The name of the value in the public document.
     pub fn word(self) -> &'static str {

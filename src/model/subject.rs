@@ -15,11 +15,7 @@ impl Subject {
     /// An object. `namespace` is empty for a cluster-scoped one; `kind` as the API writes it or already short.
     pub fn object(kind: &str, namespace: &str, name: &str) -> Self {
         let kind = kind_word(kind);
-        if namespace.is_empty() {
-            Self(format!("{kind}/{name}").into())
-        } else {
-            Self(format!("{kind}/{namespace}/{name}").into())
-        }
+        if namespace.is_empty() { Self(format!("{kind}/{name}").into()) } else { Self(format!("{kind}/{namespace}/{name}").into()) }
     }
 
     /// A pod.

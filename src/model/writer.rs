@@ -44,9 +44,8 @@ impl Writer {
     /// Whether it owns this path, something below it, or something that holds it.
     pub fn owns(&self, path: &str) -> bool {
         self.fields.iter().any(|field| {
-            let below = |outer: &str, inner: &str| {
-                inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-            };
+            let below =
+                |outer: &str, inner: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
             below(path, field) || below(field, path)
         })
     }
@@ -68,7 +67,8 @@ fn collect(owned: &Value, path: &str, depth: usize, out: &mut BTreeSet<String>) 
         };
         let deeper = below.as_object().is_some_and(|inner| inner.keys().any(|k| k.starts_with("f:")));
         // Below a pod template only its annotations and labels are told apart; a restart is written there.
-        let go = depth < 1 || matches!(here.as_str(), "metadata.annotations" | "metadata.labels" | "spec.template")
+        let go = depth < 1
+            || matches!(here.as_str(), "metadata.annotations" | "metadata.labels" | "spec.template")
             || here.starts_with("spec.template.metadata");
         if deeper && go && depth < 6 {
             collect(below, &here, depth + 1, out);

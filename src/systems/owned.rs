@@ -68,9 +68,9 @@ fn system_of(objects: &Catalogue, top: &Subject, units: &[&Unit]) -> &'static st
     };
     let seen = objects.get(top).map(|object| object.api_version.clone());
     let named = units.iter().find_map(|unit| {
-        std::iter::once(unit.subject.clone())
-            .chain(objects.owner_chain(&unit.subject))
-            .find_map(|link| objects.get(&link)?.meta.controller().filter(|owner| owner.name == top.name()).map(|owner| owner.api_version.clone()))
+        std::iter::once(unit.subject.clone()).chain(objects.owner_chain(&unit.subject)).find_map(|link| {
+            objects.get(&link)?.meta.controller().filter(|owner| owner.name == top.name()).map(|owner| owner.api_version.clone())
+        })
     });
     seen.or(named).and_then(|api_version| group_word(&api_version)).unwrap_or("other")
 }

@@ -102,8 +102,12 @@ mod tests {
 
     #[test]
     fn groups() {
-        let doc = pod("StatefulSet", "m-1", json!({"leaderworkerset.sigs.k8s.io/name": "m", "leaderworkerset.sigs.k8s.io/group-index": "1",
-            "leaderworkerset.sigs.k8s.io/worker-index": "2"}));
+        let doc = pod(
+            "StatefulSet",
+            "m-1",
+            json!({"leaderworkerset.sigs.k8s.io/name": "m", "leaderworkerset.sigs.k8s.io/group-index": "1",
+            "leaderworkerset.sigs.k8s.io/worker-index": "2"}),
+        );
         let pod = Object::read(&doc, Timestamp::UNIX_EPOCH).unwrap();
         assert_eq!(group_of(&pod), Some((Subject::parse("leaderworkerset/s/m/group/1"), 2)));
     }

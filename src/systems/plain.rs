@@ -21,7 +21,16 @@ pub struct Plain;
 
 /// Kinds above a pod that are no system of their own.
 pub(super) const PLAIN_KINDS: &[&str] = &[
-    "pod", "deployment", "replicaset", "statefulset", "daemonset", "leaderworkerset", "rollout", "cloneset", "disaggregatedset", "job",
+    "pod",
+    "deployment",
+    "replicaset",
+    "statefulset",
+    "daemonset",
+    "leaderworkerset",
+    "rollout",
+    "cloneset",
+    "disaggregatedset",
+    "job",
     "replicationcontroller",
 ];
 
@@ -60,9 +69,7 @@ impl System for Plain {
         }
         groups
             .into_iter()
-            .map(|((namespace, name), (found_by, units))| {
-                claim(seen, ServiceId { namespace, name, system: "plain" }, found_by, &units)
-            })
+            .map(|((namespace, name), (found_by, units))| claim(seen, ServiceId { namespace, name, system: "plain" }, found_by, &units))
             .collect()
     }
 }
@@ -71,14 +78,7 @@ impl System for Plain {
 pub(super) fn claim(seen: &Seen, id: ServiceId, found_by: Evidence, units: &[&Unit]) -> Claim {
     let fronts: BTreeSet<Subject> = units.iter().flat_map(|unit| unit.fronts.iter().cloned()).collect();
     let fronts: Vec<Subject> = fronts.into_iter().collect();
-    Claim {
-        roles: roles(units),
-        autoscalers: autoscalers(seen, units),
-        routers: routers(seen.objects, &fronts),
-        id,
-        found_by,
-        fronts,
-    }
+    Claim { roles: roles(units), autoscalers: autoscalers(seen, units), routers: routers(seen.objects, &fronts), id, found_by, fronts }
 }
 
 /// The name under which a unit's model is known, and what says so.

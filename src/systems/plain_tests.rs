@@ -82,7 +82,8 @@ fn a_pod_that_lost_its_label_still_belongs_to_its_workload() {
 #[test]
 fn a_child_of_a_systems_object_is_not_plain() {
     let mut dep = deployment("a-predictor", json!({"app": "a"}));
-    dep["metadata"]["ownerReferences"] = json!([{"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "name": "a", "controller": true}]);
+    dep["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "name": "a", "controller": true}]);
     assert_eq!(names(&[dep, service("svc", json!({"app": "a"}), false)]), ["kserve/s/a"]);
 }
 
@@ -96,7 +97,10 @@ fn groups_of_an_lws_are_replicas_with_the_leader_first() {
     };
     let found = claims(&catalogue(&[member("m-0-1", 0, 1), member("m-0", 0, 0), member("m-1", 1, 0)]));
     let replicas = &found[0].roles[0].replicas;
-    assert_eq!(replicas.iter().map(|r| r.subject.as_str()).collect::<Vec<_>>(), ["leaderworkerset/s/m/group/0", "leaderworkerset/s/m/group/1"]);
+    assert_eq!(
+        replicas.iter().map(|r| r.subject.as_str()).collect::<Vec<_>>(),
+        ["leaderworkerset/s/m/group/0", "leaderworkerset/s/m/group/1"]
+    );
     assert_eq!(replicas[0].pods.iter().map(Subject::as_str).collect::<Vec<_>>(), ["pod/s/m-0", "pod/s/m-0-1"]);
 }
 

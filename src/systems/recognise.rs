@@ -15,8 +15,22 @@ pub const LLM_D_ENGINE_LABEL: &str = "llm-d.ai/engine-type";
 
 /// Names in an image or command that are no engine although they hold an engine's name: routers, exporters, sidecars, benchmarks.
 const NOT_ENGINES: &[&str] = &[
-    "router", "gateway", "epp", "endpoint-picker", "exporter", "sidecar", "proxy", "initializer", "loader", "controller", "operator",
-    "benchmark", "bench", "downloader", "cache-server", "lmcache-server",
+    "router",
+    "gateway",
+    "epp",
+    "endpoint-picker",
+    "exporter",
+    "sidecar",
+    "proxy",
+    "initializer",
+    "loader",
+    "controller",
+    "operator",
+    "benchmark",
+    "bench",
+    "downloader",
+    "cache-server",
+    "lmcache-server",
 ];
 
 /// Image and container names, and commands, of engines.
@@ -57,9 +71,8 @@ pub fn engine_of(
     annotations: &BTreeMap<String, String>,
     spec: &PodSpec,
 ) -> Option<(EngineKind, String, Evidence)> {
-    let said = [ENGINE_LABEL, LLM_D_ENGINE_LABEL]
-        .into_iter()
-        .find_map(|key| Some((key, labels.get(key).or_else(|| annotations.get(key))?)));
+    let said =
+        [ENGINE_LABEL, LLM_D_ENGINE_LABEL].into_iter().find_map(|key| Some((key, labels.get(key).or_else(|| annotations.get(key))?)));
     if let Some((key, value)) = said {
         if value == "none" {
             return None;
@@ -70,8 +83,7 @@ pub fn engine_of(
         }
     }
     // Sidecars (init containers that keep running) may hold the engine as well; the one with GPUs comes first.
-    let mut candidates: Vec<&Container> =
-        spec.containers.iter().chain(spec.init_containers.iter().filter(|c| c.sidecar)).collect();
+    let mut candidates: Vec<&Container> = spec.containers.iter().chain(spec.init_containers.iter().filter(|c| c.sidecar)).collect();
     candidates.sort_by_key(|c| std::cmp::Reverse(c.gpus()));
     let strong = candidates.iter().find_map(|c| {
         let (kind, path, value) = by_command(c).or_else(|| by_image(c)).or_else(|| by_name(c))?;

@@ -34,11 +34,8 @@ impl<'a> FrontIndex<'a> {
     pub fn selecting(&self, namespace: &str, labels: &BTreeMap<String, String>) -> Vec<Subject> {
         let by_label = labels.iter().filter_map(|(key, value)| self.by_label.get(&(namespace, key.as_str(), value.as_str()))).flatten();
         let rest = self.rest.get(namespace).into_iter().flatten();
-        let mut found: Vec<Subject> = by_label
-            .chain(rest)
-            .filter(|(_, selector)| selector.matches(labels))
-            .map(|(front, _)| front.clone())
-            .collect();
+        let mut found: Vec<Subject> =
+            by_label.chain(rest).filter(|(_, selector)| selector.matches(labels)).map(|(front, _)| front.clone()).collect();
         found.sort();
         found.dedup();
         found

@@ -76,25 +76,14 @@ fn is_made_by_workload(object: &Object, workload: &Workload) -> bool {
     })
 }
 
-fn unit(
-    objects: &Catalogue,
-    index: &FrontIndex,
-    subject: Subject,
-    is_workload: bool,
-    pods: &[(&Object, &Pod)],
-) -> Option<Unit> {
+fn unit(objects: &Catalogue, index: &FrontIndex, subject: Subject, is_workload: bool, pods: &[(&Object, &Pod)]) -> Option<Unit> {
     let above = objects.workload(&subject);
-    let own: Vec<Recognised> = pods
-        .iter()
-        .map(|(object, pod)| engine_of(&object.subject(), &object.meta.labels, &object.meta.annotations, &pod.spec))
-        .collect();
-    let found = own
-        .iter()
-        .find_map(Clone::clone)
-        .or_else(|| {
-            let (_, workload) = above?;
-            engine_of(&subject, &workload.template_labels, &workload.template_annotations, &workload.template)
-        })?;
+    let own: Vec<Recognised> =
+        pods.iter().map(|(object, pod)| engine_of(&object.subject(), &object.meta.labels, &object.meta.annotations, &pod.spec)).collect();
+    let found = own.iter().find_map(Clone::clone).or_else(|| {
+        let (_, workload) = above?;
+        engine_of(&subject, &workload.template_labels, &workload.template_annotations, &workload.template)
+    })?;
     let (kind, container, evidence) = found;
     let mut labels = above.map(|(_, workload)| workload.template_labels.clone()).unwrap_or_default();
     for (object, _) in pods {
@@ -137,7 +126,9 @@ fn replicas(subject: &Subject, is_workload: bool, pods: &[(&Object, &Pod)], own:
         pods,
         workload: workload.clone(),
         container: own.as_ref().map(|(_, container, _)| container.clone()),
-        engine: own.map(|(kind, _, evidence)| (kind, evidence)).ok_or_else(|| Unknown::because("none of its containers is known as an engine")),
+        engine: own
+            .map(|(kind, _, evidence)| (kind, evidence))
+            .ok_or_else(|| Unknown::because("none of its containers is known as an engine")),
     };
     let mut groups: BTreeMap<Subject, Vec<(u32, Subject, Recognised)>> = BTreeMap::new();
     let mut out = Vec::new();
@@ -165,8 +156,7 @@ pub fn roles(units: &[&Unit]) -> Vec<RoleClaim> {
             RoleKind::Decode if !has_prefill => RoleKind::Aggregate,
             kind => kind.clone(),
         };
-        let role =
-            roles.entry(kind.clone()).or_insert_with(|| RoleClaim { kind, workloads: Vec::new(), replicas: Vec::new() });
+        let role = roles.entry(kind.clone()).or_insert_with(|| RoleClaim { kind, workloads: Vec::new(), replicas: Vec::new() });
         if unit.is_workload {
             role.workloads.push(unit.subject.clone());
         }
@@ -177,12 +167,9 @@ pub fn roles(units: &[&Unit]) -> Vec<RoleClaim> {
 
 /// Autoscalers that target any of these workloads or an object above them.
 pub fn autoscalers(seen: &Seen, units: &[&Unit]) -> Vec<Subject> {
-    let scaled: BTreeSet<Subject> = units
-        .iter()
-        .flat_map(|unit| std::iter::once(unit.subject.clone()).chain(seen.objects.owner_chain(&unit.subject)))
-        .collect();
-    let mut found: Vec<Subject> =
-        scaled.iter().filter_map(|target| seen.autoscalers.get(target)).flatten().cloned().collect();
+    let scaled: BTreeSet<Subject> =
+        units.iter().flat_map(|unit| std::iter::once(unit.subject.clone()).chain(seen.objects.owner_chain(&unit.subject))).collect();
+    let mut found: Vec<Subject> = scaled.iter().filter_map(|target| seen.autoscalers.get(target)).flatten().cloned().collect();
     found.sort();
     found
 }

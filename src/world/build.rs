@@ -161,7 +161,8 @@ fn engine_reports(
     let mut subjects: BTreeSet<Subject> =
         claimed.pods.iter().filter(|(pod, (_, claim))| claim.pods.first() == Some(pod)).map(|(pod, _)| pod.clone()).collect();
     let engine_page = |list: &[MetricPage]| list.iter().any(|page| engines::kind_of_page(&page.page).is_some());
-    subjects.extend(pages.iter().filter(|(subject, list)| subject.kind() == "engine" || engine_page(list)).map(|(subject, _)| subject.clone()));
+    subjects
+        .extend(pages.iter().filter(|(subject, list)| subject.kind() == "engine" || engine_page(list)).map(|(subject, _)| subject.clone()));
     // A pod that no object shows but that was asked is taken for the engine that whoever asked took it for.
     let unseen = |subject: &Subject| matches!(subject.kind(), "pod" | "engine") && objects.get(subject).is_none();
     subjects.extend(answers.keys().chain(logs.keys()).chain(pages.keys()).filter(|subject| unseen(subject)).cloned());
@@ -340,14 +341,17 @@ fn count_workloads(
         let subject = object.subject();
         let of: Vec<&Replica> = match (claimed.by_workload.get(&subject), body.kind) {
             (Some(claims), _) => claims.iter().filter_map(|claim| replicas.get(&claim.subject)).collect(),
-            (None, WorkloadKind::ReplicaSet) => {
-                objects.owned_by(&subject).iter().filter_map(|pod| replicas.get(pod)).collect()
-            }
+            (None, WorkloadKind::ReplicaSet) => objects.owned_by(&subject).iter().filter_map(|pod| replicas.get(pod)).collect(),
             (None, _) => pods_of.get(&subject).cloned().unwrap_or_default(),
         };
         let (of, left) = super::ended::set_apart(objects, of);
         let lacking = lacking(body, of.is_empty() && left.pods.is_empty());
-        let funnel = count(&of, wanted(objects, autoscalers.get(&subject).map_or(&[], Vec::as_slice), body), body.replicas.clone(), lacking.as_ref());
+        let funnel = count(
+            &of,
+            wanted(objects, autoscalers.get(&subject).map_or(&[], Vec::as_slice), body),
+            body.replicas.clone(),
+            lacking.as_ref(),
+        );
         out.insert(subject.clone(), workload(objects, object, body, &of, left, funnel, now));
     }
     out
@@ -356,12 +360,8 @@ fn count_workloads(
 /// Set when the workload's status counts replicas and none of them was read.
 fn lacking(body: &Workload, none: bool) -> Option<Unknown> {
     match body.status.replicas {
-        Some(n) if n > 0 && none => {
-            Some(Unknown::because(format!("its status counts {n} replicas, and none of their pods was read")))
-        }
-        None if none && body.replicas != Ok(0) => {
-            Some(Unknown::because("none of its pods was read, and its status does not count them"))
-        }
+        Some(n) if n > 0 && none => Some(Unknown::because(format!("its status counts {n} replicas, and none of their pods was read"))),
+        None if none && body.replicas != Ok(0) => Some(Unknown::because("none of its pods was read, and its status does not count them")),
         _ => None,
     }
 }
@@ -381,7 +381,8 @@ fn count_services(
                 .iter()
                 .map(|role| {
                     let of: Vec<&Replica> = role.replicas.iter().filter_map(|claim| replicas.get(&claim.subject)).collect();
-                    let seen: Vec<(&Subject, &WorkloadView)> = role.workloads.iter().filter_map(|workload| workloads.get_key_value(workload)).collect();
+                    let seen: Vec<(&Subject, &WorkloadView)> =
+                        role.workloads.iter().filter_map(|workload| workloads.get_key_value(workload)).collect();
                     let (of, left) = super::ended::set_apart(objects, of);
                     self::role(role, &of, left, &seen, now)
                 })

@@ -18,9 +18,8 @@ pub fn climb(case: &PodCase, verdict: &Verdict) -> Ladder {
         at: at.ok_or_else(|| Unknown::because("nothing tells when")),
         evidence: evidence.of_uid(uid),
     };
-    let proof = |condition: &Condition| {
-        Evidence::new(&subject, Place::Condition(condition.kind.clone()), condition.shown(), condition.since)
-    };
+    let proof =
+        |condition: &Condition| Evidence::new(&subject, Place::Condition(condition.kind.clone()), condition.shown(), condition.since);
     let created = meta.created;
     ladder.set(
         Stage::Requested,
@@ -135,12 +134,7 @@ fn blocked() -> Rung {
 }
 
 /// Stages 5 to 7, from what the engine itself shows.
-fn engine_stages(
-    case: &PodCase,
-    verdict: &Verdict,
-    ladder: &mut Ladder,
-    reached: &dyn Fn(Option<jiff::Timestamp>, Evidence) -> Rung,
-) {
+fn engine_stages(case: &PodCase, verdict: &Verdict, ladder: &mut Ladder, reached: &dyn Fn(Option<jiff::Timestamp>, Evidence) -> Rung) {
     let subject = case.object.subject();
     if !ladder.has(Stage::Started) {
         for stage in [Stage::Loading, Stage::Warming, Stage::EngineReady] {
@@ -167,9 +161,7 @@ fn engine_stages(
         EngineState::Ready | EngineState::Draining => Some(Stage::EngineReady),
         EngineState::Unknown(_) => None,
     };
-    let engine_proof = || {
-        engine.evidence.first().cloned().unwrap_or_else(|| Evidence::field(&subject, "status", engine.why.clone()))
-    };
+    let engine_proof = || engine.evidence.first().cloned().unwrap_or_else(|| Evidence::field(&subject, "status", engine.why.clone()));
     for stage in [Stage::Loading, Stage::Warming, Stage::EngineReady] {
         let seen = engine.stages.get(&stage);
         let rung = match (height, seen) {
@@ -180,10 +172,9 @@ fn engine_stages(
                 }
                 None => reached(None, engine_proof()),
             },
-            (Some(_), _) if stage == Stage::EngineReady || verdict.state != ReplicaState::Unknown => Rung::NotReached {
-                why: engine.why.clone(),
-                evidence: engine.evidence.first().cloned(),
-            },
+            (Some(_), _) if stage == Stage::EngineReady || verdict.state != ReplicaState::Unknown => {
+                Rung::NotReached { why: engine.why.clone(), evidence: engine.evidence.first().cloned() }
+            }
             (_, Some(fact)) => {
                 reached(Some(fact.at), Evidence::new(&subject, Place::Log(fact.source.clone()), stage.word(), Some(fact.at)))
             }

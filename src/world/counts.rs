@@ -28,10 +28,8 @@ pub struct Wanted {
 /// Who wants how many replicas of a workload that these autoscalers target: an HPA that computes, else the spec. Two HPAs that compute
 /// make it unknown.
 pub fn wanted(objects: &Catalogue, autoscalers: &[Subject], workload: &Workload) -> Wanted {
-    let wanting: Vec<(&Subject, u32)> = autoscalers
-        .iter()
-        .filter_map(|scaler| Some((scaler, objects.hpa(scaler)?.1.trusted_desired().ok()?)))
-        .collect();
+    let wanting: Vec<(&Subject, u32)> =
+        autoscalers.iter().filter_map(|scaler| Some((scaler, objects.hpa(scaler)?.1.trusted_desired().ok()?))).collect();
     match wanting.as_slice() {
         [] => Wanted { count: workload.replicas.clone(), by: "spec.replicas".into() },
         [(hpa, desired)] => Wanted { count: Ok(*desired), by: hpa.to_string() },
@@ -44,10 +42,8 @@ pub fn wanted(objects: &Catalogue, autoscalers: &[Subject], workload: &Workload)
 
 /// Counts of these replicas. `lacking` is set when it is known that replicas exist which were not read.
 pub fn count(replicas: &[&Replica], wanted: Wanted, asked: Known<u32>, lacking: Option<&Unknown>) -> Funnel {
-    let live: Vec<&&Replica> = replicas
-        .iter()
-        .filter(|replica| !matches!(replica.state, ReplicaState::Terminating | ReplicaState::Draining))
-        .collect();
+    let live: Vec<&&Replica> =
+        replicas.iter().filter(|replica| !matches!(replica.state, ReplicaState::Terminating | ReplicaState::Draining)).collect();
     let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let of = |test: &dyn Fn(&Replica) -> bool| -> Known<u32> {
         match lacking {
@@ -152,12 +148,15 @@ pub fn workload(
         (_, rollout) => rollout,
     };
     let from_status = funnel.serving.is_err();
-    let (wanted, serving) = (funnel.wanted.clone(), match (&funnel.serving, body.status.ready) {
-        (Ok(n), _) => Ok(*n),
-        // No pod was read: the status is all there is, and says only what Kubernetes believes.
-        (Err(_), Some(ready)) => Ok(ready),
-        (Err(why), None) => Err(why.clone()),
-    });
+    let (wanted, serving) = (
+        funnel.wanted.clone(),
+        match (&funnel.serving, body.status.ready) {
+            (Ok(n), _) => Ok(*n),
+            // No pod was read: the status is all there is, and says only what Kubernetes believes.
+            (Err(_), Some(ready)) => Ok(ready),
+            (Err(why), None) => Err(why.clone()),
+        },
+    );
     let state = match (&wanted, &serving) {
         (Err(reason), _) => {
             why.push(format!("how many are wanted is not known: {reason}"));
@@ -267,14 +266,12 @@ fn rollout(subject: &Subject, body: &Workload, generation: Option<i64>, replicas
     if let Some(waiting) = super::promotion::waiting(subject, body, behind) {
         return Rollout::Waits(waiting.why, waiting.evidence);
     }
-    let failed = body
-        .condition("Progressing")
-        .filter(|condition| condition.is_false() && condition.reason == "ProgressDeadlineExceeded");
+    let failed = body.condition("Progressing").filter(|condition| condition.is_false() && condition.reason == "ProgressDeadlineExceeded");
     // Pods beyond what is asked for are a surge: one of them that no node takes stops the rollout.
     let surging = replicas.len() > usize::try_from(asked).unwrap_or(usize::MAX);
-    let waits = replicas.iter().find(|replica| {
-        matches!(replica.state, ReplicaState::PendingGpu | ReplicaState::WaitingAdmission) && (surging || behind)
-    });
+    let waits = replicas
+        .iter()
+        .find(|replica| matches!(replica.state, ReplicaState::PendingGpu | ReplicaState::WaitingAdmission) && (surging || behind));
     let proof = |value: String| Evidence::field(subject, "status.updatedReplicas", value);
     if !(behind || stale || (surging && status.updated.is_some())) {
         return Rollout::None;
@@ -291,12 +288,9 @@ fn rollout(subject: &Subject, body: &Workload, generation: Option<i64>, replicas
             "status.observedGeneration",
             format!("the status is of generation {}, the spec of {}", status.observed_generation.unwrap_or(0), generation.unwrap_or(0)),
         )),
-        (None, Some(condition)) if replicas.iter().all(|replica| !on_its_way(replica)) => Rollout::Stuck(Evidence::new(
-            subject,
-            Place::Condition("Progressing".into()),
-            condition.shown(),
-            condition.since,
-        )),
+        (None, Some(condition)) if replicas.iter().all(|replica| !on_its_way(replica)) => {
+            Rollout::Stuck(Evidence::new(subject, Place::Condition("Progressing".into()), condition.shown(), condition.since))
+        }
         _ => Rollout::Moving(proof(format!(
             "{} of {} replicas are at the newest revision",
             status.updated.map_or_else(|| "–".to_owned(), |n| n.to_string()),
@@ -321,9 +315,10 @@ pub fn shortage(replicas: &[&Replica]) -> Option<String> {
     let words: Vec<String> = by_state
         .into_iter()
         .map(|(state, of)| {
-            let eta = of.iter().filter_map(|replica| replica.eta_s.as_ref().ok()).fold(None, |most: Option<f64>, eta| {
-                Some(most.map_or(*eta, |most| most.max(*eta)))
-            });
+            let eta = of
+                .iter()
+                .filter_map(|replica| replica.eta_s.as_ref().ok())
+                .fold(None, |most: Option<f64>, eta| Some(most.map_or(*eta, |most| most.max(*eta))));
             match eta.filter(|eta| *eta >= 1.0 && of.iter().any(|replica| on_its_way(replica))) {
                 Some(eta) => format!("{} {state} (about {} left)", of.len(), crate::model::time::span(eta as i64)),
                 None => format!("{} {state}", of.len()),

@@ -87,9 +87,7 @@ impl Durations {
             let mut samples: Vec<f64> = self
                 .samples
                 .iter()
-                .filter(|((have, of), _)| {
-                    *of == stage && fits(&have.model, &key.model) && have.engine == key.engine && tier(have)
-                })
+                .filter(|((have, of), _)| *of == stage && fits(&have.model, &key.model) && have.engine == key.engine && tier(have))
                 .flat_map(|(_, samples)| samples.iter().copied())
                 .collect();
             median(&mut samples).map(|seconds| Usual { seconds, samples: samples.len() })
@@ -231,7 +229,12 @@ fn own_prediction(replica: &Replica, now: Timestamp) -> Result<f64, Option<Strin
         return Ok(left);
     }
     let late = (-left).max(0.0) as i64;
-    Err(Some(format!("overdue: its log predicted {} at {}, that was over {} ago", time::span(fact.value as i64), fact.at, time::span(late))))
+    Err(Some(format!(
+        "overdue: its log predicted {} at {}, that was over {} ago",
+        time::span(fact.value as i64),
+        fact.at,
+        time::span(late)
+    )))
 }
 
 #[cfg(test)]

@@ -64,7 +64,8 @@ impl Verdict {
 pub const PULL_TROUBLE: &[&str] = &["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"];
 
 /// Words in the name or image of an init container that fetches the model.
-const FETCHERS: &[&str] = &["storage-initializer", "download", "fetch", "model-puller", "pull-model", "modelcar", "model-loader", "init-model"];
+const FETCHERS: &[&str] =
+    &["storage-initializer", "download", "fetch", "model-puller", "pull-model", "modelcar", "model-loader", "init-model"];
 
 /// Judges a pod.
 pub fn judge(case: &PodCase) -> Verdict {
@@ -157,11 +158,8 @@ fn ended(case: &PodCase) -> Option<Verdict> {
     if !case.pod.has_ended() {
         return None;
     }
-    let shown = [case.pod.reason.as_str(), case.pod.message.as_str()]
-        .into_iter()
-        .filter(|text| !text.is_empty())
-        .collect::<Vec<_>>()
-        .join(": ");
+    let shown =
+        [case.pod.reason.as_str(), case.pod.message.as_str()].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(": ");
     let why = if shown.is_empty() { format!("the pod has ended ({phase})") } else { format!("the pod has ended ({phase}): {shown}") };
     let since = case.pod.containers.iter().find_map(|status| match &status.state {
         ContainerState::Terminated(end) => end.finished,
@@ -250,9 +248,7 @@ fn waiting(case: &PodCase) -> Option<Verdict> {
     let status = case.status();
     let path = |status: &ContainerStatus| format!("status.containerStatuses[{}].state", status.name);
     match status.map(|status| (&status.state, status)) {
-        Some((ContainerState::Waiting { reason, message }, status)) => {
-            Some(wait_verdict(case, status, reason, message, &path(status)))
-        }
+        Some((ContainerState::Waiting { reason, message }, status)) => Some(wait_verdict(case, status, reason, message, &path(status))),
         Some((ContainerState::Terminated(end), status)) => Some(
             Verdict::new(
                 ReplicaState::Crashing,
@@ -353,12 +349,8 @@ fn creating(case: &PodCase, since: Option<Timestamp>) -> Verdict {
 
 fn running(case: &PodCase) -> Verdict {
     let Some(engine) = case.engine else { return by_kubernetes(case, None) };
-    let from = |state: ReplicaState| Verdict {
-        state,
-        why: vec![engine.why.clone()],
-        evidence: engine.evidence.clone(),
-        since: engine.since,
-    };
+    let from =
+        |state: ReplicaState| Verdict { state, why: vec![engine.why.clone()], evidence: engine.evidence.clone(), since: engine.since };
     match &engine.state {
         EngineState::Starting => from(ReplicaState::Starting),
         EngineState::Downloading => from(ReplicaState::Downloading),
@@ -408,12 +400,7 @@ fn engine_ready(case: &PodCase, engine: &EngineReport) -> Verdict {
 
 /// Readiness gates that are not True.
 pub fn unmet_gates(pod: &Pod) -> Vec<String> {
-    pod.spec
-        .readiness_gates
-        .iter()
-        .filter(|gate| !pod.condition(gate).is_some_and(Condition::is_true))
-        .cloned()
-        .collect()
+    pod.spec.readiness_gates.iter().filter(|gate| !pod.condition(gate).is_some_and(Condition::is_true)).cloned().collect()
 }
 
 /// Ready and awake: what is left is whether anybody picks it.

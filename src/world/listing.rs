@@ -142,8 +142,7 @@ impl<'a> Listings<'a> {
         let subject = object.subject();
         let selecting = self.selecting.get(&subject).cloned().unwrap_or_default();
         let ready = pod_ready(object, pod);
-        let (pools, services): (Vec<Subject>, Vec<Subject>) =
-            selecting.iter().cloned().partition(|front| front.kind() == "inferencepool");
+        let (pools, services): (Vec<Subject>, Vec<Subject>) = selecting.iter().cloned().partition(|front| front.kind() == "inferencepool");
         if !pools.is_empty() {
             return self.by_pools(&subject, pod, &ready, pools);
         }
@@ -151,8 +150,7 @@ impl<'a> Listings<'a> {
         let with_address: Vec<Subject> =
             services.iter().filter(|front| !self.service(front).is_some_and(|service| service.headless)).cloned().collect();
         let services = if with_address.is_empty() { services } else { with_address };
-        let intended_pool =
-            self.intended.get(&subject).is_some_and(|fronts| fronts.iter().any(|front| front.kind() == "inferencepool"));
+        let intended_pool = self.intended.get(&subject).is_some_and(|fronts| fronts.iter().any(|front| front.kind() == "inferencepool"));
         if !services.is_empty() && !intended_pool {
             return self.by_services(&subject, pod, services);
         }
@@ -199,11 +197,7 @@ impl<'a> Listings<'a> {
         if usable_pools.is_empty() {
             listed = Ok(false);
         }
-        let routed = if listed != Ok(true) {
-            listed.clone()
-        } else {
-            self.routed(subject, &usable_pools, &mut evidence, &mut why)
-        };
+        let routed = if listed != Ok(true) { listed.clone() } else { self.routed(subject, &usable_pools, &mut evidence, &mut why) };
         Listing { listed, routed, fronts: pools, evidence, why: why.join("; ") }
     }
 
@@ -260,9 +254,8 @@ impl<'a> Listings<'a> {
         if pool.has_status && pool.parents.is_empty() {
             return Some(Evidence::field(front, "status.parents", "no gateway has taken up the pool"));
         }
-        let accepted = pool.parents.iter().any(|parent| {
-            meta::condition(&parent.conditions, "Accepted").is_none_or(|accepted| !accepted.is_false())
-        });
+        let accepted =
+            pool.parents.iter().any(|parent| meta::condition(&parent.conditions, "Accepted").is_none_or(|accepted| !accepted.is_false()));
         if !pool.parents.is_empty() && !accepted {
             let condition = pool.parents.iter().find_map(|parent| meta::condition(&parent.conditions, "Accepted"))?;
             return Some(Evidence::new(front, Place::Condition("Accepted".into()), condition.shown(), condition.since));
@@ -367,8 +360,7 @@ fn meant_for(objects: &Catalogue, empty: &BTreeSet<&Subject>, claim: &Claim, pod
             let pool = objects.pool(front).and_then(|(_, pool)| pool.selector.as_ref());
             let service = objects.service(front).and_then(|(_, service)| service.selector.as_ref());
             let Some(selector) = pool.or(service) else { return false };
-            names.contains(front.name())
-                || selector.labels.iter().any(|(key, value)| object.meta.labels.get(key) == Some(value))
+            names.contains(front.name()) || selector.labels.iter().any(|(key, value)| object.meta.labels.get(key) == Some(value))
         })
         .map(|front| (*front).clone())
         .collect()

@@ -209,8 +209,14 @@ pub fn view(
                     0,
                     Evidence::new(&replica.subject, Place::Condition("PodScheduled".into()), first(&replica.why), replica.since),
                 );
-                why.insert(0, format!("the rollout does not go on: {} {}: {}", replica.subject.called(), replica.state, first(&replica.why)));
-                evidence.insert(0, Evidence::new(&replica.subject, Place::Condition("PodScheduled".into()), first(&replica.why), replica.since));
+                why.insert(
+                    0,
+                    format!("the rollout does not go on: {} {}: {}", replica.subject.called(), replica.state, first(&replica.why)),
+                );
+                evidence.insert(
+                    0,
+                    Evidence::new(&replica.subject, Place::Condition("PodScheduled".into()), first(&replica.why), replica.since),
+                );
                 WorkloadState::Blocked
             }
             None => WorkloadState::RollingOut,

@@ -72,9 +72,9 @@ fn view(objects: &Catalogue, answer: &HttpAnswer, resource: &str, namespace: &st
     let mut values = Values::default();
     if state == ViewState::Ok {
         let kind = kind_of_resource(resource);
-        let rows = objects.all().filter(|(subject, object)| {
-            subject.kind() == kind && (namespace.is_empty() || object.meta.namespace == namespace)
-        });
+        let rows = objects
+            .all()
+            .filter(|(subject, object)| subject.kind() == kind && (namespace.is_empty() || object.meta.namespace == namespace));
         values.know("existing", u32::try_from(rows.count()).unwrap_or(u32::MAX), &answer.request(), answer.at);
     } else {
         values.lack("existing", why.clone());

@@ -4,11 +4,7 @@
 //! All in one run, turn by turn, the median of several rounds; by CPU time of the thread where the system tells it.
 //!
 //! Run it with `cargo bench --bench metrics`; the table in `docs/performance.md` is made with it.
-#![allow(
-    clippy::print_stdout,
-    clippy::panic,
-    reason = "a bench prints its table and may fail loudly"
-)]
+#![allow(clippy::print_stdout, clippy::panic, reason = "a bench prints its table and may fail loudly")]
 use modeldeck::engines::exposition::{Filter, Kind, Page, raw, read};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -127,35 +123,16 @@ const PAGES: &[(&str, &[&str])] = &[
 type Reader<'p> = Box<dyn Fn() -> usize + 'p>;
 
 fn main() {
-    println!(
-        "{:42}{:>8}{:>8}  MB/s (samples read)",
-        "page", "bytes", "samples"
-    );
-    let heads = [
-        "wanted",
-        "all",
-        "all, raw view",
-        "prometheus-parse",
-        "p.-p., no colons",
-    ];
-    println!(
-        "{:58}{}",
-        "",
-        heads.map(|head| format!("{head:>18}")).concat()
-    );
+    println!("{:42}{:>8}{:>8}  MB/s (samples read)", "page", "bytes", "samples");
+    let heads = ["wanted", "all", "all, raw view", "prometheus-parse", "p.-p., no colons"];
+    println!("{:58}{}", "", heads.map(|head| format!("{head:>18}")).concat());
     for (name, names) in PAGES {
         let path = format!("{}/tests/data/metrics/{name}", env!("CARGO_MANIFEST_DIR"));
         let page = std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
         let text = String::from_utf8_lossy(&page).into_owned();
-        let no_colons = text
-            .replace("vllm:", "vllm__")
-            .replace("sglang:", "sglang__");
+        let no_colons = text.replace("vllm:", "vllm__").replace("sglang:", "sglang__");
         let readers: [Reader<'_>; READERS] = [
-            Box::new(|| {
-                read(black_box(&page), &Filter::Names(names))
-                    .samples()
-                    .count()
-            }),
+            Box::new(|| read(black_box(&page), &Filter::Names(names)).samples().count()),
             Box::new(|| read(black_box(&page), &Filter::All).samples().count()),
             Box::new(|| {
                 let view = raw::view(&read(black_box(&page), &Filter::All));
@@ -186,9 +163,7 @@ fn race(readers: &[Reader<'_>; READERS], bytes: usize) -> [f64; READERS] {
                 times += 1;
             }
             let wall = start.elapsed();
-            let spent = cpu
-                .zip(cpu_time())
-                .map_or(wall, |(before, after)| after.saturating_sub(before));
+            let spent = cpu.zip(cpu_time()).map_or(wall, |(before, after)| after.saturating_sub(before));
             speeds.push((bytes * times) as f64 / spent.as_secs_f64().max(1e-9) / 1e6);
         }
     }
@@ -202,20 +177,12 @@ fn race(readers: &[Reader<'_>; READERS], bytes: usize) -> [f64; READERS] {
 /// the time of others. It lags by up to a scheduler tick (some ms).
 fn cpu_time() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split(' ')
-        .next()?
-        .parse()
-        .ok()
-        .map(Duration::from_nanos)
+    text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
 }
 
 /// What putting all wanted histograms together adds, told as a time.
 fn histograms(page: &Page, bytes: usize) {
-    let names: Vec<&str> = page
-        .families()
-        .filter(|f| f.kind() == Kind::Histogram)
-        .map(|f| f.name())
-        .collect();
+    let names: Vec<&str> = page.families().filter(|f| f.kind() == Kind::Histogram).map(|f| f.name()).collect();
     if names.is_empty() || bytes < 100_000 {
         return;
     }
@@ -226,17 +193,12 @@ fn histograms(page: &Page, bytes: usize) {
         }
         times += 1;
     }
-    println!(
-        "    and {} histogram families put together in {:?}",
-        names.len(),
-        start.elapsed() / times
-    );
+    println!("    and {} histogram families put together in {:?}", names.len(), start.elapsed() / times);
 }
 
 fn prometheus_parse_alone(text: &str) -> usize {
     let lines = text.lines().map(|line| Ok(line.to_owned()));
-    let scrape = prometheus_parse::Scrape::parse(lines)
-        .unwrap_or_else(|error| panic!("no line is an error: {error}"));
+    let scrape = prometheus_parse::Scrape::parse(lines).unwrap_or_else(|error| panic!("no line is an error: {error}"));
     let lines_of = |sample: &prometheus_parse::Sample| match &sample.value {
         prometheus_parse::Value::Histogram(buckets) => buckets.len(),
         prometheus_parse::Value::Summary(quantiles) => quantiles.len(),

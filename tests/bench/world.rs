@@ -100,10 +100,7 @@ fn show(duration: Duration) -> String {
 /// Peak resident memory of this process so far, KiB; 0 where the system does not tell.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?.trim().parse().ok())
-        .unwrap_or(0)
+    status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?.trim().parse().ok()).unwrap_or(0)
 }
 
 /// A fleet: each model a Deployment with a Service, a slice, an HPA and ten pods; every third behind an InferencePool as well; some
@@ -139,9 +136,7 @@ fn objects(models: usize) -> Vec<Value> {
         for p in 0..PODS_A_MODEL {
             let pod = format!("{name}-5d8f7c6b9-{p:05}");
             let (scheduled, ready) = (p != 9, p < 8);
-            let condition = |kind: &str, status: bool| {
-                json!({"type": kind, "status": if status { "True" } else { "False" }, "lastTransitionTime": "2026-11-12T09:50:00Z"})
-            };
+            let condition = |kind: &str, status: bool| json!({"type": kind, "status": if status { "True" } else { "False" }, "lastTransitionTime": "2026-11-12T09:50:00Z"});
             let mut labels = labels.clone();
             labels["pod-template-hash"] = "5d8f7c6b9".into();
             out.push(json!({"apiVersion": "v1", "kind": "Pod",
@@ -161,4 +156,3 @@ fn objects(models: usize) -> Vec<Value> {
     }
     out
 }
-

@@ -29,10 +29,7 @@ fn write(root: &TempDir, name: &str, files: &[(&str, &str)]) {
     }
 }
 
-fn judged(
-    files: &[(&str, &str)],
-    explain: impl FnOnce(&Path, &str) -> Result<String, String>,
-) -> Outcome {
+fn judged(files: &[(&str, &str)], explain: impl FnOnce(&Path, &str) -> Result<String, String>) -> Outcome {
     let root = tempfile::tempdir().unwrap();
     write(&root, "T1-made-up", files);
     let cases = find(root.path()).unwrap();
@@ -41,11 +38,7 @@ fn judged(
 }
 
 fn good(outcome: &Outcome) -> Vec<bool> {
-    outcome
-        .checks
-        .iter()
-        .map(|check| check.verdict.is_ok())
-        .collect()
+    outcome.checks.iter().map(|check| check.verdict.is_ok()).collect()
 }
 
 #[test]
@@ -55,11 +48,7 @@ fn cases_are_directories_with_a_header_or_checks_in_order() {
     write(&root, "T1-a", &[("expect.yaml", EXPECT)]);
     write(&root, "other", &[("objects.yaml", "")]);
     fs::write(root.path().join("README.md"), "").unwrap();
-    let ids: Vec<_> = find(root.path())
-        .unwrap()
-        .into_iter()
-        .map(|case| case.id)
-        .collect();
+    let ids: Vec<_> = find(root.path()).unwrap().into_iter().map(|case| case.id).collect();
     assert_eq!(ids, ["T1", "T2"]);
     assert!(find(&root.path().join("nowhere")).is_err());
 }
@@ -82,43 +71,24 @@ fn selection(#[case] only: &str, #[case] wanted: &[&str]) {
 
 #[test]
 fn a_case_is_judged_at_its_own_clock() {
-    let outcome = judged(
-        &[("expect.yaml", EXPECT), ("checks.yaml", CHECKS)],
-        |dir, now| {
-            assert!(dir.ends_with("T1-made-up"));
-            assert_eq!(now, NOW);
-            Ok(sample().to_string())
-        },
-    );
-    assert_eq!(
-        (outcome.id.as_str(), outcome.kind.as_str(), &outcome.error),
-        ("T1", "lab", &None)
-    );
+    let outcome = judged(&[("expect.yaml", EXPECT), ("checks.yaml", CHECKS)], |dir, now| {
+        assert!(dir.ends_with("T1-made-up"));
+        assert_eq!(now, NOW);
+        Ok(sample().to_string())
+    });
+    assert_eq!((outcome.id.as_str(), outcome.kind.as_str(), &outcome.error), ("T1", "lab", &None));
     assert_eq!(good(&outcome), [true, false, false]);
     let places = outcome.checks.iter().map(|check| place(&check.line));
     assert_eq!(places.collect::<Vec<_>>(), [1, 3, 5]);
-    assert_eq!(
-        outcome
-            .checks
-            .iter()
-            .map(|check| check.is_action)
-            .collect::<Vec<_>>(),
-        [false, false, true]
-    );
-    assert_eq!(
-        (outcome.client, outcome.reading),
-        (1, vec!["nicely said".to_owned()])
-    );
+    assert_eq!(outcome.checks.iter().map(|check| check.is_action).collect::<Vec<_>>(), [false, false, true]);
+    assert_eq!((outcome.client, outcome.reading), (1, vec!["nicely said".to_owned()]));
 }
 
 #[rstest]
 #[case::did_not_end_well(Err("no document: killed".to_owned()))]
 #[case::no_document(Ok("hello".to_owned()))]
 fn without_a_document_no_check_holds(#[case] printed: Result<String, String>) {
-    let outcome = judged(
-        &[("expect.yaml", EXPECT), ("checks.yaml", CHECKS)],
-        |_, _| printed,
-    );
+    let outcome = judged(&[("expect.yaml", EXPECT), ("checks.yaml", CHECKS)], |_, _| printed);
     assert!(outcome.error.is_some());
     assert_eq!(good(&outcome), [false, false, false]);
 }
@@ -140,13 +110,10 @@ fn a_case_that_cannot_be_read_fails(#[case] files: &[(&str, &str)]) {
 fn where_nothing_is_to_evaluate_nothing_is_run() {
     let ran = Cell::new(false);
     let checks = "- {text: played, check: client, script: watch.yaml}";
-    let outcome = judged(
-        &[("expect.yaml", EXPECT), ("checks.yaml", checks)],
-        |_, _| {
-            ran.set(true);
-            Ok(String::new())
-        },
-    );
+    let outcome = judged(&[("expect.yaml", EXPECT), ("checks.yaml", checks)], |_, _| {
+        ran.set(true);
+        Ok(String::new())
+    });
     assert!(!ran.get() && outcome.error.is_none() && outcome.checks.is_empty());
     assert_eq!(outcome.client, 1);
 }
@@ -186,45 +153,17 @@ fn a_line_says_what_is_checked(#[case] check: Value, #[case] wanted: &str) {
     let line = line(7, &check);
     let mut words = line.splitn(3, ' ');
     assert_eq!(words.next(), Some("7"));
-    assert!(
-        words
-            .next()
-            .is_some_and(|mark| mark.len() == 8 && mark.chars().all(|c| c.is_ascii_hexdigit()))
-    );
+    assert!(words.next().is_some_and(|mark| mark.len() == 8 && mark.chars().all(|c| c.is_ascii_hexdigit())));
     assert_eq!(words.next(), Some(wanted));
 }
 
 #[rstest]
-#[case::place(
-    8,
-    r#"{"check": "value", "subject": "fleet", "name": "awake", "equals": 1}"#,
-    false
-)]
-#[case::wanted_value(
-    7,
-    r#"{"check": "value", "subject": "fleet", "name": "awake", "equals": 2}"#,
-    false
-)]
-#[case::subject(
-    7,
-    r#"{"check": "value", "subject": "node/n", "name": "awake", "equals": 1}"#,
-    false
-)]
-#[case::prose(
-    7,
-    r#"{"check": "value", "subject": "fleet", "name": "awake", "equals": 1, "text": "x"}"#,
-    true
-)]
-#[case::order(
-    7,
-    r#"{"equals": 1, "name": "awake", "subject": "fleet", "check": "value"}"#,
-    true
-)]
-fn a_line_changes_with_what_is_asked(
-    #[case] number: usize,
-    #[case] check: &str,
-    #[case] same: bool,
-) {
+#[case::place(8, r#"{"check": "value", "subject": "fleet", "name": "awake", "equals": 1}"#, false)]
+#[case::wanted_value(7, r#"{"check": "value", "subject": "fleet", "name": "awake", "equals": 2}"#, false)]
+#[case::subject(7, r#"{"check": "value", "subject": "node/n", "name": "awake", "equals": 1}"#, false)]
+#[case::prose(7, r#"{"check": "value", "subject": "fleet", "name": "awake", "equals": 1, "text": "x"}"#, true)]
+#[case::order(7, r#"{"equals": 1, "name": "awake", "subject": "fleet", "check": "value"}"#, true)]
+fn a_line_changes_with_what_is_asked(#[case] number: usize, #[case] check: &str, #[case] same: bool) {
     let before = json!({"check": "value", "subject": "fleet", "name": "awake", "equals": 1});
     let after: Value = serde_json::from_str(check).unwrap();
     assert_eq!(line(7, &before) == line(number, &after), same);

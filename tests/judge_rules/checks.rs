@@ -180,14 +180,9 @@ fn an_absent_subject_is_told_with_its_likes() {
 #[case::apart(r#"{"field": "maxSurge", "at": "now", "value": 1}"#, false)]
 #[case::turned_round(r#"{"value": 1, "field": "maxSurge"}"#, false)]
 fn words_over_two_fields(#[case] evidence: &str, #[case] wanted: bool) {
-    let finding = format!(
-        r#"{{"code": "c", "subjects": ["fleet"], "summary": "s", "evidence": [{evidence}]}}"#
-    );
-    let text = format!(
-        r#"{{"schemaVersion": "1", "now": "{NOW}", "subjects": {{}}, "findings": [{finding}]}}"#
-    );
+    let finding = format!(r#"{{"code": "c", "subjects": ["fleet"], "summary": "s", "evidence": [{evidence}]}}"#);
+    let text = format!(r#"{{"schemaVersion": "1", "now": "{NOW}", "subjects": {{}}, "findings": [{finding}]}}"#);
     let document = Document::read(&text, NOW).unwrap();
-    let check =
-        json!({"check": "finding", "code": "c", "subjects": ["fleet"], "words": ["maxSurge 1"]});
+    let check = json!({"check": "finding", "code": "c", "subjects": ["fleet"], "words": ["maxSurge 1"]});
     assert_eq!(evaluate(&document, &check).is_ok(), wanted);
 }

@@ -26,10 +26,7 @@ fn output_that_counts(#[case] script: &str, #[case] wanted: &str) {
 }
 
 #[rstest]
-#[case::panic(
-    "echo {}; echo 'thread panicked' >&2; exit 101",
-    "101 (thread panicked)"
-)]
+#[case::panic("echo {}; echo 'thread panicked' >&2; exit 101", "101 (thread panicked)")]
 #[case::not_found("echo {}; exit 127", "127")]
 #[case::killed("echo {}; kill -9 $$", "signal: 9")]
 #[case::not_utf8("printf '\\377'", "not UTF-8")]
@@ -55,13 +52,7 @@ fn the_program_gets_the_case_the_clock_and_a_home_of_its_own() {
     let script = r#"echo "$@ | $HOME | $XDG_STATE_HOME | ${KUBECONFIG-none}""#;
     let mut program = shell(script);
     program.env("KUBECONFIG", "/somewhere/kubeconfig");
-    let printed = explain(
-        program,
-        Path::new("/data/T1"),
-        "2026-03-01T12:00:00Z",
-        Path::new("/tmp/h"),
-    )
-    .unwrap();
+    let printed = explain(program, Path::new("/data/T1"), "2026-03-01T12:00:00Z", Path::new("/tmp/h")).unwrap();
     let wanted = "explain --from /data/T1 --now 2026-03-01T12:00:00Z -o json | /tmp/h/ | /tmp/h/state | none\n";
     assert_eq!(printed, wanted);
 }

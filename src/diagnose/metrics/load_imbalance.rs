@@ -101,7 +101,9 @@ fn uneven(of: &[Loaded]) -> Option<(&Loaded, &Loaded)> {
         return None;
     }
     let order = |a: &&Loaded, b: &&Loaded| {
-        (a.waiting, a.work(), a.kv.unwrap_or(0.0)).partial_cmp(&(b.waiting, b.work(), b.kv.unwrap_or(0.0))).unwrap_or(std::cmp::Ordering::Equal)
+        (a.waiting, a.work(), a.kv.unwrap_or(0.0))
+            .partial_cmp(&(b.waiting, b.work(), b.kv.unwrap_or(0.0)))
+            .unwrap_or(std::cmp::Ordering::Equal)
     };
     let high = of.iter().max_by(order)?;
     let low = of.iter().min_by(|a, b| a.work().total_cmp(&b.work()).then(a.kv.unwrap_or(0.0).total_cmp(&b.kv.unwrap_or(0.0))))?;
@@ -158,6 +160,10 @@ mod tests {
         assert!(finding.is_none(), "{finding:?}");
         let idle = two.replace("engine=\"1\",model_name=\"m\"} 4\n", "engine=\"1\",model_name=\"m\"} 0\n");
         let finding = Kit::new().pod_with("a", |_| ()).page("a", 0, &idle).build().only(Code::LoadImbalance);
-        assert!(finding.summary.contains("engine 0 has 9 running") && finding.summary.contains("engine 1 has 0 running"), "{}", finding.summary);
+        assert!(
+            finding.summary.contains("engine 0 has 9 running") && finding.summary.contains("engine 1 has 0 running"),
+            "{}",
+            finding.summary
+        );
     }
 }

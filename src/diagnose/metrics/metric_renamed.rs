@@ -117,7 +117,9 @@ fn finding(asked: &Asked, rename: &Rename, page: &MetricPage) -> Finding {
         Some(new) => finding
             .proof(Evidence::new(&page.subject, Place::Metric(new.into()), "on the page", Some(page.at)))
             .remedy(format!("ask for {new} in {} (and in the adapter's rule or recording rule that feeds it)", asked.path)),
-        None => finding.remedy(format!("choose another metric in {}: the queue (num_requests_waiting) is there in every release", asked.path)),
+        None => {
+            finding.remedy(format!("choose another metric in {}: the queue (num_requests_waiting) is there in every release", asked.path))
+        }
     }
 }
 

@@ -44,7 +44,12 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
             Finding::new(
                 Code::HealthFalseNegative,
                 &replica.subject,
-                format!("{} serves (its token counters move), but {} says that it is not well: {}", replica.subject.name(), first.place, first.value),
+                format!(
+                    "{} serves (its token counters move), but {} says that it is not well: {}",
+                    replica.subject.name(),
+                    first.place,
+                    first.value
+                ),
                 first,
             )
             .proofs(failures.into_iter().skip(1))

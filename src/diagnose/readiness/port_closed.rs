@@ -12,9 +12,11 @@ pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
             continue;
         }
         let Some(answer) = refused(world, &replica.subject) else { continue };
-        let claimed = pod.spec.containers.iter().find(|container| {
-            answer.port.is_none_or(|port| container.ports.iter().any(|declared| declared.port == port))
-        });
+        let claimed = pod
+            .spec
+            .containers
+            .iter()
+            .find(|container| answer.port.is_none_or(|port| container.ports.iter().any(|declared| declared.port == port)));
         let Some(container) = claimed.or(pod.spec.containers.first()) else { continue };
         let Some(weak) = weakness(&replica.subject, container, answer.port) else { continue };
         let port = answer.port.map_or_else(|| "its serving port".to_owned(), |port| format!("port {port}"));
@@ -46,10 +48,8 @@ fn weakness(subject: &Subject, container: &Container, port: Option<u16>) -> Opti
         ProbeKind::Grpc => return None,
         ProbeKind::Http { port, .. } | ProbeKind::Tcp(port) => port,
     };
-    let number = asked
-        .parse::<u16>()
-        .ok()
-        .or_else(|| container.ports.iter().find(|declared| declared.name == *asked).map(|declared| declared.port));
+    let number =
+        asked.parse::<u16>().ok().or_else(|| container.ports.iter().find(|declared| declared.name == *asked).map(|declared| declared.port));
     match (number, port) {
         (Some(asked), Some(port)) if asked != port => say(format!("its readiness probe asks port {asked} and not {port}")),
         _ => None,

@@ -49,11 +49,8 @@ fn custom_resources(world: &World, out: &mut Vec<Finding>) {
     for (subject, object) in world.objects.all() {
         let Body::Other(body) = &object.body else { continue };
         let Some((place, value)) = says_ready(body) else { continue };
-        let below: Vec<&Replica> = world
-            .replicas
-            .values()
-            .filter(|replica| replica.engine.is_ok() && stands_for(world, subject, replica))
-            .collect();
+        let below: Vec<&Replica> =
+            world.replicas.values().filter(|replica| replica.engine.is_ok() && stands_for(world, subject, replica)).collect();
         if below.is_empty() || below.iter().any(|replica| replica.state.serves()) {
             continue;
         }

@@ -36,12 +36,7 @@ pub(super) struct Place {
 
 impl<'f> Builder<'f> {
     pub(super) fn new(wanted: Wanted<'f>, limits: Limits) -> Self {
-        Self {
-            store: Store::default(),
-            wanted,
-            limits,
-            marks: Vec::new(),
-        }
+        Self { store: Store::default(), wanted, limits, marks: Vec::new() }
     }
 
     /// Whether lines with this name, in a sample or in metadata, are worth reading on.
@@ -58,17 +53,10 @@ impl<'f> Builder<'f> {
         let id = self.family_id(name, Kind::Untyped)?;
         let text = match meta {
             Meta::Type => Span::default(),
-            Meta::Help | Meta::Unit => self.keep(
-                Text {
-                    raw: rest,
-                    escaped: memchr::memchr(b'\\', rest).is_some(),
-                },
-                None,
-            ),
+            Meta::Help | Meta::Unit => self.keep(Text { raw: rest, escaped: memchr::memchr(b'\\', rest).is_some() }, None),
         };
         let at = id as usize;
-        let (Some(family), Some(mark)) = (self.store.families.get_mut(at), self.marks.get_mut(at))
-        else {
+        let (Some(family), Some(mark)) = (self.store.families.get_mut(at), self.marks.get_mut(at)) else {
             return Err(Reason::TooManyFamilies);
         };
         match meta {
@@ -93,11 +81,7 @@ impl<'f> Builder<'f> {
         if let Some(parent) = parent {
             self.inherit(family, parent);
         }
-        Ok(Some(Place {
-            family,
-            role,
-            name: self.keep(Text::bare(name.as_bytes()), None),
-        }))
+        Ok(Some(Place { family, role, name: self.keep(Text::bare(name.as_bytes()), None) }))
     }
 
     /// The family of a sample name: its name and kind, the sample's role, and the declared family that it takes its
@@ -107,17 +91,12 @@ impl<'f> Builder<'f> {
         let ending = split_ending(name);
         let own = self.declared(name);
         if let Some((base, ending)) = ending {
-            let parent = self
-                .declared(base)
-                .filter(|(_, kind)| ending.kinds.contains(kind));
+            let parent = self.declared(base).filter(|(_, kind)| ending.kinds.contains(kind));
             if ending.role == Role::Created {
                 // Text pages declare it as a gauge of its own, beside `foo` or `foo_total`. Declared as anything else it
                 // is what it says: `jobs_created` may well count jobs.
                 let gauge = own.is_none_or(|(_, kind)| matches!(kind, Kind::Gauge | Kind::Untyped));
-                let counter = || {
-                    self.declared(&format!("{base}_total"))
-                        .filter(|(_, kind)| kind.has_created())
-                };
+                let counter = || self.declared(&format!("{base}_total")).filter(|(_, kind)| kind.has_created());
                 if gauge && (parent.is_some() || counter().is_some()) {
                     return (name, Kind::Gauge, Role::Created, None);
                 }
@@ -128,23 +107,14 @@ impl<'f> Builder<'f> {
                 };
             }
         }
-        (
-            name,
-            own.map_or(Kind::Untyped, |(_, kind)| kind),
-            Role::Value,
-            None,
-        )
+        (name, own.map_or(Kind::Untyped, |(_, kind)| kind), Role::Value, None)
     }
 
     /// A family that had a TYPE line.
     fn declared(&self, name: &str) -> Option<(u32, Kind)> {
         let id = *self.store.index.get(name)?;
         let mark = self.marks.get(id as usize)?;
-        self.store
-            .families
-            .get(id as usize)
-            .filter(|_| mark.typed)
-            .map(|family| (id, family.kind))
+        self.store.families.get(id as usize).filter(|_| mark.typed).map(|family| (id, family.kind))
     }
 
     fn family_id(&mut self, name: &str, kind: Kind) -> Result<u32, Reason> {
@@ -156,13 +126,7 @@ impl<'f> Builder<'f> {
             return Err(Reason::TooManyFamilies);
         }
         let number = u32::try_from(id).map_err(|_| Reason::TooManyFamilies)?;
-        self.store.families.push(FamilyRecord {
-            kind,
-            help: None,
-            unit: None,
-            start: 0,
-            len: 0,
-        });
+        self.store.families.push(FamilyRecord { kind, help: None, unit: None, start: 0, len: 0 });
         self.marks.push(Mark::default());
         self.store.index.insert(name.into(), number);
         Ok(number)
@@ -182,30 +146,16 @@ impl<'f> Builder<'f> {
     }
 
     /// Takes in a sample.
-    pub(super) fn sample(
-        &mut self,
-        place: Place,
-        labels: &[RawLabel<'_>],
-        tail: &Tail,
-    ) -> Result<(), Reason> {
+    pub(super) fn sample(&mut self, place: Place, labels: &[RawLabel<'_>], tail: &Tail) -> Result<(), Reason> {
         if self.store.samples.len() >= self.limits.samples {
             return Err(Reason::TooManySamples);
         }
         let (texts_before, labels_before) = (self.store.texts.len(), self.store.labels.len());
-        let before = self
-            .store
-            .samples
-            .last()
-            .map_or((0, 0), |last| (last.labels_start, last.labels_len));
+        let before = self.store.samples.last().map_or((0, 0), |last| (last.labels_start, last.labels_len));
         for (position, label) in labels.iter().enumerate() {
             // Neighbours mostly differ in one label, so what stood at the same place before is the first guess.
             let guess = (position < before.1 as usize)
-                .then(|| {
-                    self.store
-                        .labels
-                        .get((before.0 as usize).saturating_add(position))
-                        .copied()
-                })
+                .then(|| self.store.labels.get((before.0 as usize).saturating_add(position)).copied())
                 .flatten();
             let name = self.keep(label.name, guess.map(|label| label.name));
             let value = self.keep(label.value, guess.map(|label| label.value));
@@ -216,9 +166,7 @@ impl<'f> Builder<'f> {
             self.store.texts.truncate(texts_before);
             return Err(Reason::DuplicateLabel);
         }
-        let (Ok(labels_start), Ok(labels_len)) =
-            (u32::try_from(labels_before), u32::try_from(labels.len()))
-        else {
+        let (Ok(labels_start), Ok(labels_len)) = (u32::try_from(labels_before), u32::try_from(labels.len())) else {
             return Err(Reason::TooManyLabels);
         };
         self.store.samples.push(SampleRecord {
@@ -239,11 +187,7 @@ impl<'f> Builder<'f> {
     /// Sorts the labels from `start` on by name; says whether no name is there twice.
     fn sort_labels(&mut self, start: usize) -> bool {
         let texts = &self.store.texts;
-        let name = |label: &LabelSpan| {
-            texts
-                .get(label.name.start as usize..label.name.end as usize)
-                .unwrap_or_default()
-        };
+        let name = |label: &LabelSpan| texts.get(label.name.start as usize..label.name.end as usize).unwrap_or_default();
         let Some(labels) = self.store.labels.get_mut(start..) else {
             return true;
         };
@@ -269,28 +213,19 @@ impl<'f> Builder<'f> {
         }
         // The page cap keeps all texts well below 4 GiB; see `read_with`.
         let span = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        Span {
-            start: span(start),
-            end: span(self.store.texts.len()),
-        }
+        Span { start: span(start), end: span(self.store.texts.len()) }
     }
 
     /// Gives each family its samples. A family without any stays if the page declared it, unless its samples go by
     /// another name or it is not wanted.
     pub(super) fn finish(mut self) -> Store {
         let (families, marks, wanted) = (&mut self.store.families, &self.marks, &self.wanted);
-        let has_samples = |id: u32| {
-            families
-                .get(id as usize)
-                .is_some_and(|family| family.len > 0)
-        };
+        let has_samples = |id: u32| families.get(id as usize).is_some_and(|family| family.len > 0);
         self.store.index.retain(|name, id| {
-            let (Some(family), Some(mark)) = (families.get(*id as usize), marks.get(*id as usize))
-            else {
+            let (Some(family), Some(mark)) = (families.get(*id as usize), marks.get(*id as usize)) else {
                 return false;
             };
-            let declared =
-                (mark.typed || family.help.is_some()) && !mark.goes_by.is_some_and(has_samples);
+            let declared = (mark.typed || family.help.is_some()) && !mark.goes_by.is_some_and(has_samples);
             family.len > 0 || (declared && wanted.declared(name, family.kind))
         });
         let mut start = 0_u32;
@@ -305,8 +240,7 @@ impl<'f> Builder<'f> {
             };
             let at = family.start.saturating_add(family.len) as usize;
             family.len = family.len.saturating_add(1);
-            if let (Some(slot), Ok(number)) = (self.store.order.get_mut(at), u32::try_from(number))
-            {
+            if let (Some(slot), Ok(number)) = (self.store.order.get_mut(at), u32::try_from(number)) {
                 *slot = number;
             }
         }

@@ -53,11 +53,7 @@ impl<'a> Cursor<'a> {
 
     /// Takes the bytes for which `keep` holds; may be none.
     pub(super) fn take_while(&mut self, keep: impl Fn(u8) -> bool) -> &'a [u8] {
-        let end = self
-            .0
-            .iter()
-            .position(|byte| !keep(*byte))
-            .unwrap_or(self.0.len());
+        let end = self.0.iter().position(|byte| !keep(*byte)).unwrap_or(self.0.len());
         self.take_bytes(end)
     }
 
@@ -76,9 +72,7 @@ impl<'a> Cursor<'a> {
     /// Takes an unquoted name, which begins with no digit; `None` if there is none here.
     pub(super) fn name(&mut self) -> Option<&'a [u8]> {
         match self.peek() {
-            Some(first) if is_name_byte(first) && !first.is_ascii_digit() => {
-                Some(self.take_while(is_name_byte))
-            }
+            Some(first) if is_name_byte(first) && !first.is_ascii_digit() => Some(self.take_while(is_name_byte)),
             _ => None,
         }
     }

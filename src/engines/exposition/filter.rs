@@ -33,16 +33,9 @@ impl<'f> Wanted<'f> {
         };
         names.sort_unstable();
         let based = names.iter().filter_map(|name| split_ending(name));
-        let mut bases: Vec<&str> = based
-            .filter(|(_, ending)| ending.in_family_name)
-            .map(|(base, _)| base)
-            .collect();
+        let mut bases: Vec<&str> = based.filter(|(_, ending)| ending.in_family_name).map(|(base, _)| base).collect();
         bases.sort_unstable();
-        Self {
-            filter: *filter,
-            names,
-            bases,
-        }
+        Self { filter: *filter, names, bases }
     }
 
     /// Whether a line with this name may belong to a wanted family: a sample's name, or one on a TYPE line.
@@ -54,9 +47,7 @@ impl<'f> Wanted<'f> {
             Filter::Names(_) => {
                 has(&self.names, name)
                     || has(&self.bases, name)
-                    || split_ending(name).is_some_and(|(base, ending)| {
-                        ending.role != Role::Created && has(&self.names, base)
-                    })
+                    || split_ending(name).is_some_and(|(base, ending)| ending.role != Role::Created && has(&self.names, base))
             }
         }
     }
@@ -72,9 +63,7 @@ impl<'f> Wanted<'f> {
 
     /// Whether a family that was declared but has no sample is wanted: OpenMetrics leaves the ending off.
     pub(super) fn declared(&self, name: &str, kind: Kind) -> bool {
-        let named = |full: &&str| {
-            split_ending(full).is_some_and(|(base, ending)| base == name && ending.kinds == [kind])
-        };
+        let named = |full: &&str| split_ending(full).is_some_and(|(base, ending)| base == name && ending.kinds == [kind]);
         self.family(name) || self.names.iter().any(named)
     }
 
@@ -92,13 +81,7 @@ mod tests {
     use super::*;
     use rstest::rstest;
 
-    const NAMES: Filter<'static> = Filter::Names(&[
-        "z:gauge",
-        "a_total",
-        "hist",
-        "it_tokens_total",
-        "own_created",
-    ]);
+    const NAMES: Filter<'static> = Filter::Names(&["z:gauge", "a_total", "hist", "it_tokens_total", "own_created"]);
 
     #[rstest]
     #[case("z:gauge", true, true)]
@@ -131,9 +114,6 @@ mod tests {
         let wanted = Wanted::new(&NAMES);
         assert!(wanted.declared("a", Kind::Counter));
         assert!(!wanted.declared("a", Kind::Gauge));
-        assert!(
-            !wanted.declared("own", Kind::Counter),
-            "only its created series was asked for"
-        );
+        assert!(!wanted.declared("own", Kind::Counter), "only its created series was asked for");
     }
 }

@@ -42,10 +42,7 @@ impl Page {
     /// (SGLang's `sglang:routing_key_running_req_count` has `le` and is a gauge.)
     pub fn histograms(&self, family: &str) -> Histograms {
         let mut out = Histograms::default();
-        let Some(family) = self
-            .describe(family)
-            .filter(|family| family.kind() == Kind::Histogram)
-        else {
+        let Some(family) = self.describe(family).filter(|family| family.kind() == Kind::Histogram) else {
             return out;
         };
         // Samples of one label set mostly stand together (a page need not keep to that), and comparing with the one
@@ -53,14 +50,10 @@ impl Page {
         let mut before: Option<(Sample<'_>, &mut Histogram)> = None;
         for sample in family.samples() {
             let histogram = match before.take() {
-                Some((last, histogram)) if series_labels(last).eq(series_labels(sample)) => {
-                    histogram
-                }
+                Some((last, histogram)) if series_labels(last).eq(series_labels(sample)) => histogram,
                 _ => {
                     let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-                    out.by_labels
-                        .entry(series_labels(sample).map(owned).collect())
-                        .or_default()
+                    out.by_labels.entry(series_labels(sample).map(owned).collect()).or_default()
                 }
             };
             if !histogram.add(sample) {
@@ -73,12 +66,9 @@ impl Page {
             let before = histogram.buckets.len();
             // `sort_by` is stable, so of two equal bounds ("1" and "1.0") the first on the page stays.
             histogram.buckets.dedup_by(|b, a| a.le == b.le);
-            out.left_out = out
-                .left_out
-                .saturating_add(before.saturating_sub(histogram.buckets.len()));
+            out.left_out = out.left_out.saturating_add(before.saturating_sub(histogram.buckets.len()));
         }
-        out.by_labels
-            .retain(|_, histogram| *histogram != Histogram::default());
+        out.by_labels.retain(|_, histogram| *histogram != Histogram::default());
         out
     }
 }
@@ -86,9 +76,7 @@ impl Page {
 /// The labels that tell one histogram of a family from another.
 fn series_labels(sample: Sample<'_>) -> impl Iterator<Item = (&str, &str)> {
     let is_bucket = sample.role() == Role::Bucket;
-    sample
-        .labels()
-        .filter(move |(name, _)| !is_bucket || *name != "le")
+    sample.labels().filter(move |(name, _)| !is_bucket || *name != "le")
 }
 
 /// Fills an empty slot; says whether it was empty.
@@ -103,15 +91,9 @@ impl Histogram {
     fn add(&mut self, sample: Sample<'_>) -> bool {
         match sample.role() {
             Role::Bucket => {
-                let bound = sample
-                    .label("le")
-                    .and_then(|le| le.parse::<f64>().ok())
-                    .filter(|le| !le.is_nan());
+                let bound = sample.label("le").and_then(|le| le.parse::<f64>().ok()).filter(|le| !le.is_nan());
                 let Some(le) = bound else { return false };
-                self.buckets.push(Bucket {
-                    le,
-                    count: sample.value(),
-                });
+                self.buckets.push(Bucket { le, count: sample.value() });
                 true
             }
             Role::Sum => put_first(&mut self.sum, sample.value()),
@@ -127,10 +109,7 @@ impl Histogram {
 
     /// The count of the +Inf bucket.
     fn top(&self) -> Option<f64> {
-        self.buckets
-            .last()
-            .filter(|bucket| bucket.le == f64::INFINITY)
-            .map(|bucket| bucket.count)
+        self.buckets.last().filter(|bucket| bucket.le == f64::INFINITY).map(|bucket| bucket.count)
     }
 
     /// Mean of the observations in the metric's unit; `None` without a sum or without observations.
@@ -145,9 +124,7 @@ impl Histogram {
     /// engine restarted in between; the older page says nothing about this one then. A restart after which
     /// all counts are higher again cannot be seen from here. A sum that is missing on one side is missing in the result.
     pub fn delta(&self, older: &Histogram) -> Option<Histogram> {
-        if self.buckets.len() != older.buckets.len()
-            || self.count.is_some() != older.count.is_some()
-        {
+        if self.buckets.len() != older.buckets.len() || self.count.is_some() != older.count.is_some() {
             return None;
         }
         let grown = |new: f64, old: f64| Some(new - old).filter(|grown| *grown >= 0.0);
@@ -164,11 +141,7 @@ impl Histogram {
         };
         // A sum may fall by itself where observations can be negative, so it does not tell a restart.
         let sum = self.sum.zip(older.sum).map(|(new, old)| new - old);
-        Some(Histogram {
-            buckets: buckets?,
-            sum,
-            count,
-        })
+        Some(Histogram { buckets: buckets?, sum, count })
     }
 
     /// Both as one: the engines of a replica, the replicas of a role.
@@ -188,18 +161,11 @@ impl Histogram {
         for ours in &self.buckets {
             while theirs.next_if(|bucket| bucket.le < ours.le).is_some() {}
             if let Some(same) = theirs.next_if(|bucket| bucket.le == ours.le) {
-                buckets.push(Bucket {
-                    le: ours.le,
-                    count: ours.count + same.count,
-                });
+                buckets.push(Bucket { le: ours.le, count: ours.count + same.count });
             }
         }
         let add = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
-        Histogram {
-            buckets,
-            sum: add(self.sum, other.sum),
-            count: add(self.count, other.count),
-        }
+        Histogram { buckets, sum: add(self.sum, other.sum), count: add(self.count, other.count) }
     }
 
     /// The value below which a share `q` (0 to 1) of the observations lies, in the metric's unit, as Prometheus'
@@ -223,10 +189,7 @@ impl Histogram {
             *most = most.max(bucket.count);
             Some((bucket.le, *most))
         });
-        let total = self
-            .buckets
-            .iter()
-            .fold(0.0_f64, |most, bucket| most.max(bucket.count));
+        let total = self.buckets.iter().fold(0.0_f64, |most, bucket| most.max(bucket.count));
         if total <= 0.0 {
             return None;
         }
@@ -254,45 +217,29 @@ mod tests {
     use rstest::rstest;
 
     fn one(buckets: &[(f64, f64)]) -> Histogram {
-        let buckets: Vec<Bucket> = buckets
-            .iter()
-            .map(|(le, count)| Bucket {
-                le: *le,
-                count: *count,
-            })
-            .collect();
+        let buckets: Vec<Bucket> = buckets.iter().map(|(le, count)| Bucket { le: *le, count: *count }).collect();
         let count = buckets.last().map(|bucket| bucket.count);
-        Histogram {
-            buckets,
-            sum: Some(10.0),
-            count,
-        }
+        Histogram { buckets, sum: Some(10.0), count }
     }
 
     const INF: f64 = f64::INFINITY;
 
     #[test]
     fn are_put_together_by_label_set_in_any_order() {
-        let page = read(concat!(
-            "# TYPE h histogram\nh_count{e=\"1\"} 4\nh_bucket{le=\"+Inf\",e=\"1\"} 4\nh_bucket{e=\"0\",le=\"1\"} 1\n",
-            "h_bucket{le=\"2.5\",e=\"1\"} 3\nh_bucket{e=\"0\",le=\"+Inf\"} 2\nh_sum{e=\"1\"} 9\nh_bucket{e=\"0\",le=\"1.0\"} 7\n",
-            "h_bucket{e=\"0\",le=\"NaN\"} 1\nh_bucket{e=\"2\",le=\"\"} 1\nh_sum{e=\"1\"} 11\nh{e=\"0\"} 5\n",
-        ).as_bytes(), &Filter::All);
+        let page = read(
+            concat!(
+                "# TYPE h histogram\nh_count{e=\"1\"} 4\nh_bucket{le=\"+Inf\",e=\"1\"} 4\nh_bucket{e=\"0\",le=\"1\"} 1\n",
+                "h_bucket{le=\"2.5\",e=\"1\"} 3\nh_bucket{e=\"0\",le=\"+Inf\"} 2\nh_sum{e=\"1\"} 9\nh_bucket{e=\"0\",le=\"1.0\"} 7\n",
+                "h_bucket{e=\"0\",le=\"NaN\"} 1\nh_bucket{e=\"2\",le=\"\"} 1\nh_sum{e=\"1\"} 11\nh{e=\"0\"} 5\n",
+            )
+            .as_bytes(),
+            &Filter::All,
+        );
         let got = page.histograms("h");
         let key = |e: &str| LabelSet::from([("e".to_owned(), e.to_owned())]);
-        let zero = Histogram {
-            sum: None,
-            count: None,
-            ..one(&[(1.0, 1.0), (INF, 2.0)])
-        };
-        let first = Histogram {
-            sum: Some(9.0),
-            ..one(&[(2.5, 3.0), (INF, 4.0)])
-        };
-        assert_eq!(
-            got.by_labels,
-            BTreeMap::from([(key("0"), zero), (key("1"), first)])
-        );
+        let zero = Histogram { sum: None, count: None, ..one(&[(1.0, 1.0), (INF, 2.0)]) };
+        let first = Histogram { sum: Some(9.0), ..one(&[(2.5, 3.0), (INF, 4.0)]) };
+        assert_eq!(got.by_labels, BTreeMap::from([(key("0"), zero), (key("1"), first)]));
         assert_eq!(got.left_out, 5);
     }
 
@@ -323,18 +270,9 @@ mod tests {
 
     #[test]
     fn delta_is_what_happened_in_between() {
-        let (old, new) = (
-            one(&[(1.0, 1.0), (INF, 4.0)]),
-            one(&[(1.0, 3.0), (INF, 9.0)]),
-        );
+        let (old, new) = (one(&[(1.0, 1.0), (INF, 4.0)]), one(&[(1.0, 3.0), (INF, 9.0)]));
         let got = new.delta(&old).unwrap();
-        assert_eq!(
-            got,
-            Histogram {
-                sum: Some(0.0),
-                ..one(&[(1.0, 2.0), (INF, 5.0)])
-            }
-        );
+        assert_eq!(got, Histogram { sum: Some(0.0), ..one(&[(1.0, 2.0), (INF, 5.0)]) });
         assert_eq!(got.observations(), Some(5.0));
         assert_eq!(new.delta(&new).unwrap().observations(), Some(0.0));
     }
@@ -352,53 +290,19 @@ mod tests {
     #[test]
     fn delta_sees_a_count_that_fell_alone() {
         let old = one(&[(INF, 4.0)]);
-        assert_eq!(
-            Histogram {
-                count: Some(3.0),
-                ..old.clone()
-            }
-            .delta(&old),
-            None
-        );
-        assert_eq!(
-            Histogram {
-                count: None,
-                ..old.clone()
-            }
-            .delta(&old),
-            None
-        );
-        assert_eq!(
-            Histogram {
-                sum: None,
-                ..old.clone()
-            }
-            .delta(&old)
-            .unwrap()
-            .sum,
-            None
-        );
+        assert_eq!(Histogram { count: Some(3.0), ..old.clone() }.delta(&old), None);
+        assert_eq!(Histogram { count: None, ..old.clone() }.delta(&old), None);
+        assert_eq!(Histogram { sum: None, ..old.clone() }.delta(&old).unwrap().sum, None);
     }
 
     #[test]
     fn merge_adds_up_at_common_bounds() {
-        let (a, b) = (
-            one(&[(1.0, 1.0), (2.0, 2.0), (INF, 4.0)]),
-            one(&[(0.5, 1.0), (2.0, 3.0), (4.0, 3.0), (INF, 3.0)]),
-        );
-        let wanted = Histogram {
-            sum: Some(20.0),
-            ..one(&[(2.0, 5.0), (INF, 7.0)])
-        };
+        let (a, b) = (one(&[(1.0, 1.0), (2.0, 2.0), (INF, 4.0)]), one(&[(0.5, 1.0), (2.0, 3.0), (4.0, 3.0), (INF, 3.0)]));
+        let wanted = Histogram { sum: Some(20.0), ..one(&[(2.0, 5.0), (INF, 7.0)]) };
         assert_eq!(a.merge(&b), wanted);
         assert_eq!(b.merge(&a), wanted);
         assert_eq!(a.merge(&Histogram::default()), a);
-        assert_eq!(
-            [&a, &b]
-                .into_iter()
-                .fold(Histogram::default(), |sum, next| sum.merge(next)),
-            wanted
-        );
+        assert_eq!([&a, &b].into_iter().fold(Histogram::default(), |sum, next| sum.merge(next)), wanted);
         assert_eq!(a.merge(&Histogram { sum: None, ..b }).sum, None);
     }
 
@@ -406,21 +310,8 @@ mod tests {
     fn mean_and_observations() {
         let some = one(&[(1.0, 1.0), (INF, 4.0)]);
         assert_eq!((some.mean(), some.observations()), (Some(2.5), Some(4.0)));
-        let only_count = Histogram {
-            buckets: Vec::new(),
-            sum: Some(3.0),
-            count: Some(2.0),
-        };
-        assert_eq!(
-            (only_count.mean(), only_count.observations()),
-            (Some(1.5), Some(2.0))
-        );
-        assert_eq!(
-            (
-                one(&[(INF, 0.0)]).mean(),
-                Histogram::default().observations()
-            ),
-            (None, None)
-        );
+        let only_count = Histogram { buckets: Vec::new(), sum: Some(3.0), count: Some(2.0) };
+        assert_eq!((only_count.mean(), only_count.observations()), (Some(1.5), Some(2.0)));
+        assert_eq!((one(&[(INF, 0.0)]).mean(), Histogram::default().observations()), (None, None));
     }
 }

@@ -37,10 +37,7 @@ impl Kind {
             ("unknown", Kind::Untyped),
             ("untyped", Kind::Untyped),
         ];
-        WORDS
-            .iter()
-            .find(|(name, _)| word.eq_ignore_ascii_case(name.as_bytes()))
-            .map(|(_, kind)| *kind)
+        WORDS.iter().find(|(name, _)| word.eq_ignore_ascii_case(name.as_bytes())).map(|(_, kind)| *kind)
     }
 
     /// The word as the text format writes it, for screens.
@@ -98,62 +95,19 @@ pub(super) struct Ending {
 
 /// All such endings of both formats.
 pub(super) const ENDINGS: [Ending; 8] = [
-    Ending {
-        text: "_bucket",
-        role: Role::Bucket,
-        kinds: &[Kind::Histogram, Kind::GaugeHistogram],
-        in_family_name: false,
-    },
-    Ending {
-        text: "_sum",
-        role: Role::Sum,
-        kinds: &[Kind::Histogram, Kind::Summary],
-        in_family_name: false,
-    },
-    Ending {
-        text: "_count",
-        role: Role::Count,
-        kinds: &[Kind::Histogram, Kind::Summary],
-        in_family_name: false,
-    },
-    Ending {
-        text: "_gsum",
-        role: Role::Sum,
-        kinds: &[Kind::GaugeHistogram],
-        in_family_name: false,
-    },
-    Ending {
-        text: "_gcount",
-        role: Role::Count,
-        kinds: &[Kind::GaugeHistogram],
-        in_family_name: false,
-    },
-    Ending {
-        text: "_total",
-        role: Role::Value,
-        kinds: &[Kind::Counter],
-        in_family_name: true,
-    },
-    Ending {
-        text: "_info",
-        role: Role::Value,
-        kinds: &[Kind::Info],
-        in_family_name: true,
-    },
-    Ending {
-        text: "_created",
-        role: Role::Created,
-        kinds: &[Kind::Counter, Kind::Histogram, Kind::Summary],
-        in_family_name: true,
-    },
+    Ending { text: "_bucket", role: Role::Bucket, kinds: &[Kind::Histogram, Kind::GaugeHistogram], in_family_name: false },
+    Ending { text: "_sum", role: Role::Sum, kinds: &[Kind::Histogram, Kind::Summary], in_family_name: false },
+    Ending { text: "_count", role: Role::Count, kinds: &[Kind::Histogram, Kind::Summary], in_family_name: false },
+    Ending { text: "_gsum", role: Role::Sum, kinds: &[Kind::GaugeHistogram], in_family_name: false },
+    Ending { text: "_gcount", role: Role::Count, kinds: &[Kind::GaugeHistogram], in_family_name: false },
+    Ending { text: "_total", role: Role::Value, kinds: &[Kind::Counter], in_family_name: true },
+    Ending { text: "_info", role: Role::Value, kinds: &[Kind::Info], in_family_name: true },
+    Ending { text: "_created", role: Role::Created, kinds: &[Kind::Counter, Kind::Histogram, Kind::Summary], in_family_name: true },
 ];
 
 /// Splits a name into its base and the ending after it, if it has one of [`ENDINGS`].
 pub(super) fn split_ending(name: &str) -> Option<(&str, &'static Ending)> {
     // All endings begin at the last underscore, so there is one place to look.
     let (base, ending) = name.split_at_checked(name.rfind('_')?)?;
-    ENDINGS
-        .iter()
-        .find(|known| known.text == ending)
-        .map(|ending| (base, ending))
+    ENDINGS.iter().find(|known| known.text == ending).map(|ending| (base, ending))
 }

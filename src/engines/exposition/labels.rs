@@ -16,10 +16,7 @@ pub(super) struct Text<'a> {
 impl<'a> Text<'a> {
     /// A bare name, in which no escapes are possible.
     pub(super) const fn bare(raw: &'a [u8]) -> Self {
-        Self {
-            raw,
-            escaped: false,
-        }
+        Self { raw, escaped: false }
     }
 
     /// The text that is meant: `\\`, `\"` and `\n` resolved, any other backslash left as it is (as Prometheus does),
@@ -58,11 +55,7 @@ pub(super) struct RawLabel<'a> {
 ///
 /// The labels go to `out`, at most `limit` of them. What is returned is the metric's name if it stands in the block as a
 /// quoted string of its own: `{"http.status",method="GET"} 7`.
-pub(super) fn block<'a>(
-    cursor: &mut Cursor<'a>,
-    limit: usize,
-    out: &mut Vec<RawLabel<'a>>,
-) -> Result<Option<Text<'a>>, Reason> {
+pub(super) fn block<'a>(cursor: &mut Cursor<'a>, limit: usize, out: &mut Vec<RawLabel<'a>>) -> Result<Option<Text<'a>>, Reason> {
     let mut metric = None;
     if !cursor.take(b'{') {
         return Err(Reason::Labels);
@@ -143,20 +136,8 @@ mod tests {
         let mut cursor = Cursor(text.as_bytes());
         let mut out = Vec::new();
         let metric = block(&mut cursor, 3, &mut out)?.map(|name| name.meaning().into_owned());
-        let pairs = out
-            .iter()
-            .map(|l| {
-                (
-                    l.name.meaning().into_owned(),
-                    l.value.meaning().into_owned(),
-                )
-            })
-            .collect();
-        Ok((
-            metric,
-            pairs,
-            String::from_utf8_lossy(cursor.0).into_owned(),
-        ))
+        let pairs = out.iter().map(|l| (l.name.meaning().into_owned(), l.value.meaning().into_owned())).collect();
+        Ok((metric, pairs, String::from_utf8_lossy(cursor.0).into_owned()))
     }
 
     #[rstest]
@@ -170,18 +151,10 @@ mod tests {
     #[case(r#"{method="GET","http.status"} 7"#, Some("http.status"), &[("method", "GET")], " 7")]
     #[case(r#"{"service.name"="epp"}"#, None, &[("service.name", "epp")], "")]
     #[case(r#"{a=""}"#, None, &[("a", "")], "")]
-    fn good(
-        #[case] text: &str,
-        #[case] metric: Option<&str>,
-        #[case] pairs: &[(&str, &str)],
-        #[case] rest: &str,
-    ) {
+    fn good(#[case] text: &str, #[case] metric: Option<&str>, #[case] pairs: &[(&str, &str)], #[case] rest: &str) {
         let (got_metric, got_pairs, got_rest) = read(text).unwrap();
         assert_eq!(got_metric.as_deref(), metric);
-        let got: Vec<(&str, &str)> = got_pairs
-            .iter()
-            .map(|(k, v)| (k.as_str(), v.as_str()))
-            .collect();
+        let got: Vec<(&str, &str)> = got_pairs.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         assert_eq!(got, pairs);
         assert_eq!(got_rest, rest);
     }
@@ -207,10 +180,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_utf8_are_replaced() {
-        let text = Text {
-            raw: b"a\xff\\n",
-            escaped: true,
-        };
+        let text = Text { raw: b"a\xff\\n", escaped: true };
         assert_eq!(text.meaning(), "a\u{fffd}\n");
     }
 }

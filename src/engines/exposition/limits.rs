@@ -21,13 +21,6 @@ impl Default for Limits {
     /// 32 MiB a page, 64 KiB a line, 200,000 samples, 20,000 families, 128 labels, 20 listed lines.
     /// For comparison: vLLM 0.33 with 4 engine ranks has 1,576 samples in 76 families, so 16 ranks have some 6,000.
     fn default() -> Self {
-        Self {
-            page_bytes: 32 << 20,
-            line_bytes: 64 << 10,
-            samples: 200_000,
-            families: 20_000,
-            labels: 128,
-            listed: 20,
-        }
+        Self { page_bytes: 32 << 20, line_bytes: 64 << 10, samples: 200_000, families: 20_000, labels: 128, listed: 20 }
     }
 }

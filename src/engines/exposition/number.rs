@@ -82,9 +82,6 @@ mod tests {
     #[case("1e999", false, None)]
     #[case("soon", false, None)]
     fn stamps(#[case] text: &str, #[case] openmetrics: bool, #[case] wanted: Option<i64>) {
-        assert_eq!(
-            Stamp::read(text.as_bytes()).map(|stamp| stamp.millis(openmetrics)),
-            wanted
-        );
+        assert_eq!(Stamp::read(text.as_bytes()).map(|stamp| stamp.millis(openmetrics)), wanted);
     }
 }

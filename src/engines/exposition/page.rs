@@ -64,43 +64,25 @@ impl Page {
                 (_, Some(base)) => (base, Kind::Info),
                 _ => return None,
             };
-            let is_it = |id: &u32| {
-                self.store
-                    .families
-                    .get(*id as usize)
-                    .is_some_and(|f| f.kind == kind && f.len == 0)
-            };
-            self.store
-                .index
-                .get_key_value(base)
-                .filter(|(_, id)| is_it(id))
+            let is_it = |id: &u32| self.store.families.get(*id as usize).is_some_and(|f| f.kind == kind && f.len == 0);
+            self.store.index.get_key_value(base).filter(|(_, id)| is_it(id))
         });
         found.and_then(|(name, id)| self.view(name, *id))
     }
 
     /// All families in the order of their names.
     pub fn families(&self) -> impl Iterator<Item = Family<'_>> {
-        self.store
-            .index
-            .iter()
-            .filter_map(|(name, id)| self.view(name, *id))
+        self.store.index.iter().filter_map(|(name, id)| self.view(name, *id))
     }
 
     /// All samples in page order.
     pub fn samples(&self) -> impl Iterator<Item = Sample<'_>> {
-        self.store
-            .samples
-            .iter()
-            .map(|record| Sample { page: self, record })
+        self.store.samples.iter().map(|record| Sample { page: self, record })
     }
 
     fn view<'p>(&'p self, name: &'p str, id: u32) -> Option<Family<'p>> {
         let record = self.store.families.get(id as usize)?;
-        Some(Family {
-            page: self,
-            name,
-            record,
-        })
+        Some(Family { page: self, name, record })
     }
 
     /// The lines that could not be read.
@@ -176,12 +158,7 @@ impl<'p> Family<'p> {
         let start = self.record.start as usize;
         let range = start..start.saturating_add(self.record.len as usize);
         let numbers = page.store.order.get(range).unwrap_or_default();
-        numbers.iter().filter_map(move |number| {
-            page.store
-                .samples
-                .get(*number as usize)
-                .map(|record| Sample { page, record })
-        })
+        numbers.iter().filter_map(move |number| page.store.samples.get(*number as usize).map(|record| Sample { page, record }))
     }
 }
 
@@ -210,24 +187,17 @@ impl<'p> Sample<'p> {
 
     /// The time the exporter gave it, in Unix milliseconds. Most exporters give none.
     pub fn timestamp_ms(self) -> Option<i64> {
-        self.record
-            .stamp
-            .map(|stamp| stamp.millis(self.page.format == Format::OpenMetrics))
+        self.record.stamp.map(|stamp| stamp.millis(self.page.format == Format::OpenMetrics))
     }
 
     /// The value of a label; an absent label and an empty one mean the same to Prometheus, and are told apart here.
     pub fn label(self, name: &str) -> Option<&'p str> {
-        self.labels()
-            .find(|(label, _)| *label == name)
-            .map(|(_, value)| value)
+        self.labels().find(|(label, _)| *label == name).map(|(_, value)| value)
     }
 
     /// Its labels, sorted by name. Untrusted.
     pub fn labels(self) -> impl Iterator<Item = (&'p str, &'p str)> + use<'p> {
         let store = &self.page.store;
-        store
-            .labels_of(self.record)
-            .iter()
-            .map(|label| (store.text(label.name), store.text(label.value)))
+        store.labels_of(self.record).iter().map(|label| (store.text(label.name), store.text(label.value)))
     }
 }

@@ -16,12 +16,7 @@ struct Made {
 }
 
 fn quoted(text: &str) -> String {
-    format!(
-        "\"{}\"",
-        text.replace('\\', "\\\\")
-            .replace('"', "\\\"")
-            .replace('\n', "\\n")
-    )
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }
 
 fn is_bare(name: &str, colons: bool) -> bool {
@@ -38,11 +33,7 @@ fn render(made: &Made, gap: &str) -> String {
         parts.push(quoted(&made.name));
     }
     for (name, value) in &made.labels {
-        let name = if is_bare(name, false) {
-            name.clone()
-        } else {
-            quoted(name)
-        };
+        let name = if is_bare(name, false) { name.clone() } else { quoted(name) };
         parts.push(format!("{name}{gap}={gap}{}", quoted(value)));
     }
     let mut out = String::from(gap);
@@ -50,11 +41,7 @@ fn render(made: &Made, gap: &str) -> String {
         out += &made.name;
     }
     if !parts.is_empty() {
-        let _ = write!(
-            out,
-            "{gap}{{{gap}{}{gap}}}",
-            parts.join(&format!("{gap},{gap}"))
-        );
+        let _ = write!(out, "{gap}{{{gap}{}{gap}}}", parts.join(&format!("{gap},{gap}")));
     }
     let _ = write!(out, " {gap}{}", made.value);
     if let Some(stamp) = made.stamp {
@@ -81,24 +68,9 @@ fn any_value() -> impl Strategy<Value = f64> {
 fn any_sample() -> impl Strategy<Value = Made> {
     let label_name = prop_oneof!["[a-z_][a-z0-9_]{0,5}", "[a-z.:]{1,6}", any::<String>()]
         .prop_filter("a label name is not empty", |name| !name.is_empty());
-    let label_value = prop_oneof![
-        "[a-z0-9]{0,5}",
-        "[\\PC]{0,8}",
-        any::<String>(),
-        "[\"\\\\n\n{},= #]{0,9}"
-    ];
-    (
-        any_name(),
-        btree_map(label_name, label_value, 0..5),
-        any_value(),
-        any::<Option<i64>>(),
-    )
-        .prop_map(|(name, labels, value, stamp)| Made {
-            name,
-            labels,
-            value,
-            stamp,
-        })
+    let label_value = prop_oneof!["[a-z0-9]{0,5}", "[\\PC]{0,8}", any::<String>(), "[\"\\\\n\n{},= #]{0,9}"];
+    (any_name(), btree_map(label_name, label_value, 0..5), any_value(), any::<Option<i64>>())
+        .prop_map(|(name, labels, value, stamp)| Made { name, labels, value, stamp })
 }
 
 fn back(page: &Page) -> Vec<Made> {
@@ -155,10 +127,7 @@ fn check_sum(page: &Page) -> Result<(), TestCaseError> {
     let counts = page.counts();
     let parts = counts.samples + counts.metadata + counts.unwanted + counts.comments + counts.blank;
     prop_assert_eq!(counts.lines, parts + page.unread().count);
-    prop_assert_eq!(
-        page.unread().by_reason.values().sum::<u64>(),
-        page.unread().count
-    );
+    prop_assert_eq!(page.unread().by_reason.values().sum::<u64>(), page.unread().count);
     prop_assert_eq!(page.samples().count() as u64, counts.samples);
     let in_families: usize = page.families().map(|family| family.samples().count()).sum();
     prop_assert_eq!(in_families as u64, counts.samples);

@@ -73,11 +73,7 @@ pub fn view(page: &Page) -> RawView {
     let (mut handed, mut labels, mut beyond) = (0_usize, 0_usize, 0_usize);
     let mut lines = Vec::new();
     for (number, family) in families.iter().enumerate() {
-        let kind = if grouped(family.kind()) {
-            family.kind()
-        } else {
-            Kind::Gauge
-        };
+        let kind = if grouped(family.kind()) { family.kind() } else { Kind::Gauge };
         lines.push(Ok(format!("# TYPE m{number} {}", kind.word())));
         for sample in family.samples() {
             labels = labels.saturating_add(sample.labels().count());
@@ -91,18 +87,10 @@ pub fn view(page: &Page) -> RawView {
     }
     // Our lines carry no timestamps, so the time that it asks for is never seen; it must not look at a clock.
     let scrape = Scrape::parse_at(lines.into_iter(), Default::default());
-    let mut view = RawView {
-        handed,
-        beyond,
-        ..RawView::default()
-    };
+    let mut view = RawView { handed, beyond, ..RawView::default() };
     for family in &families {
         let rows = Vec::new();
-        let raw = RawFamily {
-            kind: family.kind(),
-            help: family.help().map(str::to_owned),
-            rows,
-        };
+        let raw = RawFamily { kind: family.kind(), help: family.help().map(str::to_owned), rows };
         view.families.insert(family.name().to_owned(), raw);
     }
     let samples = scrape.map(|scrape| scrape.samples).unwrap_or_default();
@@ -133,9 +121,7 @@ impl<'p> Words<'p> {
 
     /// The word that `w7` stands for.
     fn word(&self, token: &str) -> Option<&'p str> {
-        self.list
-            .get(token.strip_prefix('w')?.parse::<usize>().ok()?)
-            .copied()
+        self.list.get(token.strip_prefix('w')?.parse::<usize>().ok()?).copied()
     }
 
     /// A clean line for a sample.
@@ -157,12 +143,7 @@ impl<'p> Words<'p> {
                     write!(line, "{before}{name}=\"{number}\"")
                 }
                 _ if name == bound => write!(line, "{before}{name}=\"?\""),
-                _ => write!(
-                    line,
-                    "{before}w{}=\"w{}\"",
-                    self.number(name),
-                    self.number(value)
-                ),
+                _ => write!(line, "{before}w{}=\"w{}\"", self.number(name), self.number(value)),
             };
             before = ',';
         }
@@ -173,23 +154,12 @@ impl<'p> Words<'p> {
 }
 
 /// Puts what came back into rows; returns how many of the page's samples that were.
-fn gather(
-    view: &mut RawView,
-    families: &[Family<'_>],
-    words: &Words<'_>,
-    samples: Vec<prometheus_parse::Sample>,
-) -> usize {
+fn gather(view: &mut RawView, families: &[Family<'_>], words: &Words<'_>, samples: Vec<prometheus_parse::Sample>) -> usize {
     let mut back = 0_usize;
     let mut groups: BTreeMap<(usize, LabelSet), RawValue> = BTreeMap::new();
     for sample in samples {
-        let (number, ending) = sample
-            .metric
-            .split_once('_')
-            .unwrap_or((&sample.metric, ""));
-        let Some(number) = number
-            .strip_prefix('m')
-            .and_then(|digits| digits.parse::<usize>().ok())
-        else {
+        let (number, ending) = sample.metric.split_once('_').unwrap_or((&sample.metric, ""));
+        let Some(number) = number.strip_prefix('m').and_then(|digits| digits.parse::<usize>().ok()) else {
             continue;
         };
         let Some(family) = families.get(number) else {
@@ -198,34 +168,20 @@ fn gather(
         let Some(raw) = view.families.get_mut(family.name()) else {
             continue;
         };
-        let labels: Option<LabelSet> = sample
-            .labels
-            .iter()
-            .map(|(name, value)| {
-                Some((words.word(name)?.to_owned(), words.word(value)?.to_owned()))
-            })
-            .collect();
+        let labels: Option<LabelSet> =
+            sample.labels.iter().map(|(name, value)| Some((words.word(name)?.to_owned(), words.word(value)?.to_owned()))).collect();
         let Some(labels) = labels else { continue };
         if !grouped(family.kind()) || ending == "bare" {
             if let Value::Gauge(value) | Value::Untyped(value) = sample.value {
-                raw.rows.push(RawRow {
-                    labels,
-                    value: RawValue::Number(value),
-                });
+                raw.rows.push(RawRow { labels, value: RawValue::Number(value) });
                 back = back.saturating_add(1);
             }
             continue;
         }
-        let row = groups
-            .entry((number, labels))
-            .or_insert_with(|| match family.kind() {
-                Kind::Histogram => RawValue::Histogram(Histogram::default()),
-                _ => RawValue::Summary {
-                    quantiles: Vec::new(),
-                    sum: None,
-                    count: None,
-                },
-            });
+        let row = groups.entry((number, labels)).or_insert_with(|| match family.kind() {
+            Kind::Histogram => RawValue::Histogram(Histogram::default()),
+            _ => RawValue::Summary { quantiles: Vec::new(), sum: None, count: None },
+        });
         back = back.saturating_add(fill(row, ending, sample.value));
     }
     for ((number, labels), value) in groups {
@@ -245,10 +201,7 @@ fn fill(row: &mut RawValue, ending: &str, value: Value) -> usize {
     match (row, value) {
         (RawValue::Histogram(histogram), Value::Histogram(counts)) => {
             let number = counts.len();
-            histogram.buckets.extend(counts.iter().map(|c| Bucket {
-                le: c.less_than,
-                count: c.count,
-            }));
+            histogram.buckets.extend(counts.iter().map(|c| Bucket { le: c.less_than, count: c.count }));
             histogram.buckets.sort_by(|a, b| a.le.total_cmp(&b.le));
             number
         }
@@ -258,11 +211,7 @@ fn fill(row: &mut RawValue, ending: &str, value: Value) -> usize {
             quantiles.sort_by(|a, b| a.0.total_cmp(&b.0));
             number
         }
-        (
-            RawValue::Histogram(Histogram { sum, count, .. })
-            | RawValue::Summary { sum, count, .. },
-            Value::Untyped(value),
-        ) => {
+        (RawValue::Histogram(Histogram { sum, count, .. }) | RawValue::Summary { sum, count, .. }, Value::Untyped(value)) => {
             let slot = match ending {
                 "sum" => sum,
                 "count" => count,

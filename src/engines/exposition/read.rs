@@ -35,10 +35,7 @@ pub fn read_with(page: &[u8], filter: &Filter<'_>, limits: &Limits) -> Page {
         unread: Unread::default(),
         format: Format::Text,
         ended: false,
-        last: Last {
-            name: b"",
-            place: Ok(None),
-        },
+        last: Last { name: b"", place: Ok(None) },
         labels: Vec::new(),
     };
     for (number, line) in Lines::new(text) {
@@ -91,10 +88,7 @@ impl<'a> Reader<'a, '_> {
             Shape::Sample { name, rest } => {
                 // Looking up where a name belongs is the dear part of a line that is not wanted.
                 if name != self.last.name {
-                    self.last = Last {
-                        name,
-                        place: self.place(name),
-                    };
+                    self.last = Last { name, place: self.place(name) };
                 }
                 match self.last.place? {
                     None => &mut self.counts.unwanted,
@@ -142,11 +136,7 @@ impl<'a> Reader<'a, '_> {
 
     fn place(&mut self, name: &[u8]) -> Result<Option<Place>, Reason> {
         let name = std::str::from_utf8(name).map_err(|_| Reason::Name)?;
-        if self.builder.wants(name) {
-            self.builder.place(name)
-        } else {
-            Ok(None)
-        }
+        if self.builder.wants(name) { self.builder.place(name) } else { Ok(None) }
     }
 
     /// Says whether the line's family may be wanted.
@@ -156,10 +146,7 @@ impl<'a> Reader<'a, '_> {
             return Ok(false);
         }
         // A new type may change where a name belongs.
-        self.last = Last {
-            name: b"",
-            place: Ok(None),
-        };
+        self.last = Last { name: b"", place: Ok(None) };
         if self.builder.declare(meta, &name, rest)? {
             self.format = Format::OpenMetrics;
         }

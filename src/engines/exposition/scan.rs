@@ -13,10 +13,7 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub(super) const fn new(page: &'a [u8]) -> Self {
-        Self {
-            rest: page,
-            number: 0,
-        }
+        Self { rest: page, number: 0 }
     }
 }
 
@@ -79,11 +76,7 @@ pub(super) fn shape<'a>(line: &'a [u8], last_name: &[u8]) -> Shape<'a> {
     }
     let mut rest = Cursor(line);
     let name = match line.get(last_name.len()) {
-        Some(next)
-            if !last_name.is_empty() && !is_name_byte(*next) && line.starts_with(last_name) =>
-        {
-            rest.take_bytes(last_name.len())
-        }
+        Some(next) if !last_name.is_empty() && !is_name_byte(*next) && line.starts_with(last_name) => rest.take_bytes(last_name.len()),
         _ => rest.name().unwrap_or(&[]),
     };
     match rest.peek() {
@@ -120,11 +113,7 @@ fn hash<'a>(mut rest: Cursor<'a>) -> Shape<'a> {
     match (rest.blanks(), rest.0.is_empty()) {
         (false, false) => Shape::Bad(Reason::Metadata),
         (_, true) if meta == Meta::Type => Shape::Bad(Reason::Metadata),
-        _ => Shape::Meta {
-            meta,
-            name,
-            rest: rest.0,
-        },
+        _ => Shape::Meta { meta, name, rest: rest.0 },
     }
 }
 
@@ -138,11 +127,7 @@ pub(super) struct Tail {
 }
 
 /// Reads labels (into `labels`, at most `limit`) and tail of a sample. Returns the quoted name in the block, if any.
-pub(super) fn body<'a>(
-    mut rest: Cursor<'a>,
-    limit: usize,
-    labels: &mut Vec<RawLabel<'a>>,
-) -> Result<(Option<Text<'a>>, Tail), Reason> {
+pub(super) fn body<'a>(mut rest: Cursor<'a>, limit: usize, labels: &mut Vec<RawLabel<'a>>) -> Result<(Option<Text<'a>>, Tail), Reason> {
     rest.blanks();
     let name = match rest.peek() {
         Some(b'{') => block(&mut rest, limit, labels)?,
@@ -165,16 +150,8 @@ fn tail(mut rest: Cursor<'_>) -> Result<Tail, Reason> {
     };
     rest.blanks();
     match rest.peek() {
-        None => Ok(Tail {
-            value,
-            stamp,
-            exemplar: false,
-        }),
-        Some(b'#') => Ok(Tail {
-            value,
-            stamp,
-            exemplar: true,
-        }),
+        None => Ok(Tail { value, stamp, exemplar: false }),
+        Some(b'#') => Ok(Tail { value, stamp, exemplar: true }),
         Some(_) => Err(Reason::Trailing),
     }
 }
@@ -195,18 +172,10 @@ mod tests {
     fn told(line: &str, last: &str) -> String {
         match shape(line.as_bytes(), last.as_bytes()) {
             Shape::Meta { meta, name, rest } => {
-                format!(
-                    "{meta:?}({}|{})",
-                    name.meaning(),
-                    String::from_utf8_lossy(rest)
-                )
+                format!("{meta:?}({}|{})", name.meaning(), String::from_utf8_lossy(rest))
             }
             Shape::Sample { name, rest } => {
-                format!(
-                    "{}|{}",
-                    String::from_utf8_lossy(name),
-                    String::from_utf8_lossy(rest.0)
-                )
+                format!("{}|{}", String::from_utf8_lossy(name), String::from_utf8_lossy(rest.0))
             }
             Shape::Braces { .. } => "Braces".to_owned(),
             other => format!("{other:?}"),
@@ -255,22 +224,10 @@ mod tests {
     #[case(" 1 5.5", 1.0, Some(Stamp::Seconds(5.5)), false)]
     #[case(" 1 # {trace_id=\"a\"} 0.3 1.5", 1.0, None, true)]
     #[case(" 1 7 # broken", 1.0, Some(Stamp::Whole(7)), true)]
-    fn tails(
-        #[case] rest: &str,
-        #[case] value: f64,
-        #[case] stamp: Option<Stamp>,
-        #[case] exemplar: bool,
-    ) {
+    fn tails(#[case] rest: &str, #[case] value: f64, #[case] stamp: Option<Stamp>, #[case] exemplar: bool) {
         let (name, tail) = body(Cursor(rest.as_bytes()), 9, &mut Vec::new()).unwrap();
         assert!(name.is_none());
-        assert_eq!(
-            tail,
-            Tail {
-                value,
-                stamp,
-                exemplar
-            }
-        );
+        assert_eq!(tail, Tail { value, stamp, exemplar });
     }
 
     #[rstest]
@@ -281,9 +238,6 @@ mod tests {
     #[case(" 1 2 3", Reason::Trailing)]
     #[case(" 1 2 three", Reason::Trailing)]
     fn bad_tails(#[case] rest: &str, #[case] reason: Reason) {
-        assert_eq!(
-            body(Cursor(rest.as_bytes()), 9, &mut Vec::new()).map(|_| ()),
-            Err(reason)
-        );
+        assert_eq!(body(Cursor(rest.as_bytes()), 9, &mut Vec::new()).map(|_| ()), Err(reason));
     }
 }

@@ -55,15 +55,11 @@ pub(super) struct Store {
 
 impl Store {
     pub(super) fn text(&self, span: Span) -> &str {
-        self.texts
-            .get(span.start as usize..span.end as usize)
-            .unwrap_or_default()
+        self.texts.get(span.start as usize..span.end as usize).unwrap_or_default()
     }
 
     pub(super) fn labels_of(&self, sample: &SampleRecord) -> &[LabelSpan] {
         let start = sample.labels_start as usize;
-        self.labels
-            .get(start..start.saturating_add(sample.labels_len as usize))
-            .unwrap_or_default()
+        self.labels.get(start..start.saturating_add(sample.labels_len as usize)).unwrap_or_default()
     }
 }

@@ -15,12 +15,7 @@ fn told(page: &Page) -> Vec<String> {
         for sample in family.samples() {
             let labels: Vec<String> = sample.labels().map(|(k, v)| format!("{k}={v}")).collect();
             let role = sample.role();
-            out.push(format!(
-                "  {}{{{}}} {} {role:?}",
-                sample.name(),
-                labels.join(","),
-                sample.value()
-            ));
+            out.push(format!("  {}{{{}}} {} {role:?}", sample.name(), labels.join(","), sample.value()));
         }
     }
     out
@@ -29,14 +24,7 @@ fn told(page: &Page) -> Vec<String> {
 #[test]
 fn families_stand_in_name_order_and_their_samples_in_page_order() {
     let page = all("b{x=\"2\"} 2\n# TYPE a gauge\na 1\nb{x=\"1\"} 3\n# TYPE c gauge\n");
-    let wanted = [
-        "a gauge",
-        "  a{} 1 Value",
-        "b untyped",
-        "  b{x=2} 2 Value",
-        "  b{x=1} 3 Value",
-        "c gauge",
-    ];
+    let wanted = ["a gauge", "  a{} 1 Value", "b untyped", "  b{x=2} 2 Value", "  b{x=1} 3 Value", "c gauge"];
     assert_eq!(told(&page), wanted);
     assert!(page.describe("c").is_some() && page.describe("d").is_none());
 }
@@ -44,34 +32,18 @@ fn families_stand_in_name_order_and_their_samples_in_page_order() {
 #[test]
 fn labels_are_sorted_whatever_the_page_does() {
     let page = all("a{z=\"1\",b=\"2\",\"a.x\"=\"3\"} 1\na{b=\"2\",z=\"1\",\"a.x\"=\"4\"} 1\n");
-    let labels: Vec<Vec<_>> = page
-        .samples()
-        .map(|sample| sample.labels().collect())
-        .collect();
-    assert_eq!(
-        labels,
-        [
-            [("a.x", "3"), ("b", "2"), ("z", "1")],
-            [("a.x", "4"), ("b", "2"), ("z", "1")]
-        ]
-    );
+    let labels: Vec<Vec<_>> = page.samples().map(|sample| sample.labels().collect()).collect();
+    assert_eq!(labels, [[("a.x", "3"), ("b", "2"), ("z", "1")], [("a.x", "4"), ("b", "2"), ("z", "1")]]);
     assert_eq!(page.samples().next().unwrap().label("z"), Some("1"));
     assert_eq!(page.samples().next().unwrap().label("y"), None);
 }
 
 #[test]
 fn a_rejected_sample_leaves_its_neighbours_alone() {
-    let page =
-        all("a{x=\"1\",y=\"2\"} 1\na{x=\"1\",x=\"3\",w=\"long value\"} 2\na{x=\"1\",y=\"3\"} 3\n");
-    let labels: Vec<Vec<_>> = page
-        .samples()
-        .map(|sample| sample.labels().collect())
-        .collect();
+    let page = all("a{x=\"1\",y=\"2\"} 1\na{x=\"1\",x=\"3\",w=\"long value\"} 2\na{x=\"1\",y=\"3\"} 3\n");
+    let labels: Vec<Vec<_>> = page.samples().map(|sample| sample.labels().collect()).collect();
     assert_eq!(labels, [[("x", "1"), ("y", "2")], [("x", "1"), ("y", "3")]]);
-    assert_eq!(
-        page.unread().by_reason,
-        BTreeMap::from([(Reason::DuplicateLabel, 1)])
-    );
+    assert_eq!(page.unread().by_reason, BTreeMap::from([(Reason::DuplicateLabel, 1)]));
 }
 
 #[test]
@@ -99,32 +71,15 @@ fn the_type_decides_what_is_a_histogram() {
         "  vllm:iteration_tokens_total_count{} 1 Count",
     ];
     assert_eq!(told(&page), wanted);
-    assert_eq!(
-        page.histograms("sglang:routing_key_running_req_count"),
-        Histograms::default()
-    );
-    assert_eq!(
-        page.histograms("vllm:iteration_tokens_total")
-            .by_labels
-            .len(),
-        1
-    );
+    assert_eq!(page.histograms("sglang:routing_key_running_req_count"), Histograms::default());
+    assert_eq!(page.histograms("vllm:iteration_tokens_total").by_labels.len(), 1);
 }
 
 #[test]
 fn an_own_type_wins_over_an_ending() {
-    let page = all(
-        "# TYPE a histogram\n# TYPE a_count gauge\na_count 3\na_sum 2\n# TYPE b summary\nb_bucket 1\n",
-    );
-    let wanted = [
-        "a histogram",
-        "  a_sum{} 2 Sum",
-        "a_count gauge",
-        "  a_count{} 3 Value",
-        "b summary",
-        "b_bucket untyped",
-        "  b_bucket{} 1 Value",
-    ];
+    let page = all("# TYPE a histogram\n# TYPE a_count gauge\na_count 3\na_sum 2\n# TYPE b summary\nb_bucket 1\n");
+    let wanted =
+        ["a histogram", "  a_sum{} 2 Sum", "a_count gauge", "  a_count{} 3 Value", "b summary", "b_bucket untyped", "  b_bucket{} 1 Value"];
     assert_eq!(told(&page), wanted);
 }
 
@@ -172,35 +127,18 @@ fn openmetrics_families_have_the_names_of_the_text_format() {
 }
 
 #[rstest]
-#[case(
-    "# TYPE a_total counter\na_total 1\n# TYPE a_created gauge\na_created 1.7e9\n",
-    Role::Created
-)]
-#[case(
-    "# TYPE a counter\na 1\n# TYPE a_created gauge\na_created 1.7e9\n",
-    Role::Created
-)]
+#[case("# TYPE a_total counter\na_total 1\n# TYPE a_created gauge\na_created 1.7e9\n", Role::Created)]
+#[case("# TYPE a counter\na 1\n# TYPE a_created gauge\na_created 1.7e9\n", Role::Created)]
 #[case("# TYPE a histogram\na_created 1.7e9\n", Role::Created)]
 #[case("# TYPE a summary\na_created 1.7e9\n", Role::Created)]
 #[case("# TYPE a gauge\na_created 1.7e9\n", Role::Value)]
 #[case("a_created 1.7e9\n", Role::Value)]
-#[case(
-    "# TYPE a_total counter\n# TYPE a_created counter\na_created 5\n",
-    Role::Value
-)]
+#[case("# TYPE a_total counter\n# TYPE a_created counter\na_created 5\n", Role::Value)]
 fn created_series_are_points_in_time(#[case] text: &str, #[case] role: Role) {
     let page = all(text);
-    assert_eq!(
-        page.family("a_created")
-            .map(|sample| sample.role())
-            .collect::<Vec<_>>(),
-        [role]
-    );
+    assert_eq!(page.family("a_created").map(|sample| sample.role()).collect::<Vec<_>>(), [role]);
     for family in ["a", "a_total"] {
-        assert!(
-            page.family(family)
-                .all(|sample| sample.role() != Role::Created)
-        );
+        assert!(page.family(family).all(|sample| sample.role() != Role::Created));
     }
 }
 
@@ -235,96 +173,42 @@ fn a_filter_keeps_whole_families_and_counts_the_rest() {
     ];
     assert_eq!(told(&page), wanted);
     let counts = page.counts();
-    assert_eq!(
-        (counts.samples, counts.metadata, counts.unwanted),
-        (4, 2, 7)
-    );
-    assert_eq!(
-        (counts.comments, counts.blank, page.unread().count),
-        (1, 1, 1)
-    );
+    assert_eq!((counts.samples, counts.metadata, counts.unwanted), (4, 2, 7));
+    assert_eq!((counts.comments, counts.blank, page.unread().count), (1, 1, 1));
     let prefixed = read(text.as_bytes(), &Filter::Prefixes(&["h_", "other"]));
     let names: Vec<_> = prefixed.families().map(|family| family.name()).collect();
     // Prefixes are of family names, and `h` does not begin with `h_`.
-    assert_eq!(
-        names,
-        [
-            "h_bucket",
-            "h_count",
-            "h_created",
-            "h_other",
-            "h_sum",
-            "other_total"
-        ]
-    );
+    assert_eq!(names, ["h_bucket", "h_count", "h_created", "h_other", "h_sum", "other_total"]);
 }
 
 #[test]
 fn a_filter_gives_the_same_families_as_reading_all() {
-    for page in [
-        OPENMETRICS,
-        "# TYPE a histogram\n# TYPE a_count gauge\na_count 3\na_sum 2\n",
-    ] {
+    for page in [OPENMETRICS, "# TYPE a histogram\n# TYPE a_count gauge\na_count 3\na_sum 2\n"] {
         let whole = all(page);
         for family in whole.families() {
             let one = read(page.as_bytes(), &Filter::Names(&[family.name()]));
             let told_of = |page: &Page| -> Vec<String> {
                 let samples = page.family(family.name());
-                samples
-                    .map(|s| {
-                        format!(
-                            "{} {} {:?} {:?}",
-                            s.name(),
-                            s.value(),
-                            s.role(),
-                            s.timestamp_ms()
-                        )
-                    })
-                    .collect()
+                samples.map(|s| format!("{} {} {:?} {:?}", s.name(), s.value(), s.role(), s.timestamp_ms())).collect()
             };
             assert_eq!(told_of(&one), told_of(&whole), "{}", family.name());
             assert_eq!(one.families().count(), 1, "{}", family.name());
-            assert_eq!(
-                one.describe(family.name()).map(Family::kind),
-                Some(family.kind())
-            );
+            assert_eq!(one.describe(family.name()).map(Family::kind), Some(family.kind()));
         }
     }
 }
 
 #[test]
 fn each_cap_is_counted_and_none_is_fatal() {
-    let limits = Limits {
-        line_bytes: 40,
-        samples: 3,
-        families: 2,
-        labels: 2,
-        listed: 4,
-        ..Limits::default()
-    };
+    let limits = Limits { line_bytes: 40, samples: 3, families: 2, labels: 2, listed: 4, ..Limits::default() };
     let long = format!("# {}\n", "x".repeat(50));
-    let text = format!(
-        "{long}a 1\nb{{x=\"1\",y=\"2\",z=\"3\"}} 1\nc 1\nb 2\n# TYPE d gauge\na 2\na 3\nb 4\n"
-    );
+    let text = format!("{long}a 1\nb{{x=\"1\",y=\"2\",z=\"3\"}} 1\nc 1\nb 2\n# TYPE d gauge\na 2\na 3\nb 4\n");
     let page = read_with(text.as_bytes(), &Filter::All, &limits);
-    let by_reason = BTreeMap::from([
-        (Reason::LineTooLong, 1),
-        (Reason::TooManyLabels, 1),
-        (Reason::TooManyFamilies, 2),
-        (Reason::TooManySamples, 2),
-    ]);
+    let by_reason =
+        BTreeMap::from([(Reason::LineTooLong, 1), (Reason::TooManyLabels, 1), (Reason::TooManyFamilies, 2), (Reason::TooManySamples, 2)]);
     assert_eq!(page.unread().by_reason, by_reason);
     assert_eq!((page.unread().count, page.unread().lines.len()), (6, 4));
-    assert_eq!(
-        told(&page),
-        [
-            "a untyped",
-            "  a{} 1 Value",
-            "  a{} 2 Value",
-            "b untyped",
-            "  b{} 2 Value"
-        ]
-    );
+    assert_eq!(told(&page), ["a untyped", "  a{} 1 Value", "  a{} 2 Value", "b untyped", "  b{} 2 Value"]);
 }
 
 #[rstest]
@@ -341,10 +225,7 @@ fn a_page_over_the_cap_is_read_to_the_last_whole_line(
     #[case] beyond: usize,
     #[case] samples: usize,
 ) {
-    let limits = Limits {
-        page_bytes: cap,
-        ..Limits::default()
-    };
+    let limits = Limits { page_bytes: cap, ..Limits::default() };
     let page = read_with(b"a 1\nb 2\nc 3\n", &Filter::All, &limits);
     assert_eq!((page.bytes(), page.bytes_beyond()), (bytes, beyond));
     assert_eq!(page.samples().count(), samples);
@@ -353,11 +234,7 @@ fn a_page_over_the_cap_is_read_to_the_last_whole_line(
 
 #[test]
 fn a_cut_last_line_is_told() {
-    assert!(
-        all("a 1\n").whole_last_line()
-            && all("").whole_last_line()
-            && all("a 1\n# EOF").whole_last_line()
-    );
+    assert!(all("a 1\n").whole_last_line() && all("").whole_last_line() && all("a 1\n# EOF").whole_last_line());
     assert!(!all("a 12").whole_last_line());
     assert!(!all("# EOF\na 12").whole_last_line());
 }
@@ -365,10 +242,7 @@ fn a_cut_last_line_is_told() {
 #[test]
 fn bytes_that_are_no_utf8_cost_no_line() {
     let page = read(b"a{x=\"\xff\"} 1\nb{x=\"\xff\xfe\\n\"} 2\n", &Filter::All);
-    let labels: Vec<_> = page
-        .samples()
-        .filter_map(|sample| sample.label("x"))
-        .collect();
+    let labels: Vec<_> = page.samples().filter_map(|sample| sample.label("x")).collect();
     assert_eq!(labels, ["\u{fffd}", "\u{fffd}\u{fffd}\n"]);
 }
 
@@ -386,17 +260,9 @@ fn the_raw_view_has_the_pages_own_words() {
     let view = raw::view(&page);
     // Lost are the bucket whose bound is no number and the one without a bound.
     assert_eq!((view.handed, view.lost), (13, 2));
-    let rows = |name: &str| -> Vec<String> {
-        view.families[name]
-            .rows
-            .iter()
-            .map(|row| format!("{:?} {:?}", row.labels, row.value))
-            .collect()
-    };
-    assert_eq!(
-        view.families["vllm:h"].help.as_deref(),
-        Some("Help: \"text\"")
-    );
+    let rows =
+        |name: &str| -> Vec<String> { view.families[name].rows.iter().map(|row| format!("{:?} {:?}", row.labels, row.value)).collect() };
+    assert_eq!(view.families["vllm:h"].help.as_deref(), Some("Help: \"text\""));
     assert_eq!(
         rows("vllm:h"),
         [concat!(
@@ -406,13 +272,7 @@ fn the_raw_view_has_the_pages_own_words() {
     );
     let summary = "{} Summary { quantiles: [(0.5, 7.0)], sum: Some(9.0), count: Some(2.0) }";
     assert_eq!(rows("s"), ["{} Number(1.0)", summary]);
-    assert_eq!(
-        rows("c"),
-        [
-            r#"{"le": "1", "q": ""} Number(2.0)"#,
-            r#"{"le": "1", "q": "\"\\\n"} Number(NaN)"#
-        ]
-    );
+    assert_eq!(rows("c"), [r#"{"le": "1", "q": ""} Number(2.0)"#, r#"{"le": "1", "q": "\"\\\n"} Number(NaN)"#]);
     assert_eq!(rows("d.e"), [r#"{"f.g": "w0"} Number(-inf)"#]);
 }
 
@@ -424,31 +284,20 @@ fn the_raw_view_is_bounded_and_says_so() {
     assert_eq!(view.families["a"].rows.len(), 20_000);
     let labels: String = (0..100).map(|i| format!("l{i}=\"\",")).collect();
     let page = all(&format!("a{{{labels}}} 1\n").repeat(2_001));
-    assert_eq!(
-        (raw::view(&page).handed, raw::view(&page).beyond),
-        (2_000, 1)
-    );
+    assert_eq!((raw::view(&page).handed, raw::view(&page).beyond), (2_000, 1));
 }
 
 #[test]
 fn an_escaped_value_is_not_taken_for_the_one_before() {
     let page = all("a{x=\"\\\\n\"} 1\na{x=\"\\n\"} 2\n");
-    let values: Vec<_> = page
-        .samples()
-        .filter_map(|sample| sample.label("x"))
-        .collect();
+    let values: Vec<_> = page.samples().filter_map(|sample| sample.label("x")).collect();
     assert_eq!(values, ["\\n", "\n"]);
 }
 
 #[test]
 fn a_type_holds_from_its_line_on() {
     let page = all("h_sum 1\n# TYPE h histogram\nh_sum 2\n");
-    let wanted = [
-        "h histogram",
-        "  h_sum{} 2 Sum",
-        "h_sum untyped",
-        "  h_sum{} 1 Value",
-    ];
+    let wanted = ["h histogram", "  h_sum{} 2 Sum", "h_sum untyped", "  h_sum{} 1 Value"];
     assert_eq!(told(&page), wanted);
 }
 
@@ -456,13 +305,7 @@ fn a_type_holds_from_its_line_on() {
 fn a_family_whose_only_sample_is_broken_is_still_declared() {
     let page = all("# HELP foo Text\n# TYPE foo counter\nfoo_total{broken 1\nbar{broken 1\n");
     let foo = page.describe("foo_total").unwrap();
-    assert_eq!(
-        (foo.kind(), foo.help(), foo.samples().count()),
-        (Kind::Counter, Some("Text"), 0)
-    );
-    assert!(
-        page.describe("bar").is_none(),
-        "nothing says that there is such a family"
-    );
+    assert_eq!((foo.kind(), foo.help(), foo.samples().count()), (Kind::Counter, Some("Text"), 0));
+    assert!(page.describe("bar").is_none(), "nothing says that there is such a family");
     assert_eq!(page.unread().count, 2);
 }

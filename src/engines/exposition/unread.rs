@@ -84,11 +84,7 @@ impl Unread {
         let count = self.by_reason.entry(reason).or_default();
         *count = count.saturating_add(1);
         if self.lines.len() < listed {
-            self.lines.push(UnreadLine {
-                number,
-                reason,
-                text: excerpt(line),
-            });
+            self.lines.push(UnreadLine { number, reason, text: excerpt(line) });
         }
     }
 }
@@ -100,11 +96,7 @@ pub(super) fn excerpt(line: &[u8]) -> String {
     // A character has at most four bytes, so this much always holds all that is shown and one more.
     let head = line.get(..EXCERPT_CHARS * 4 + 4).unwrap_or(line);
     let text = String::from_utf8_lossy(head);
-    let mut out: String = text
-        .chars()
-        .take(EXCERPT_CHARS)
-        .map(|c| if is_unsafe(c) { '\u{fffd}' } else { c })
-        .collect();
+    let mut out: String = text.chars().take(EXCERPT_CHARS).map(|c| if is_unsafe(c) { '\u{fffd}' } else { c }).collect();
     if text.chars().nth(EXCERPT_CHARS).is_some() {
         out.push('…');
     }
@@ -124,47 +116,23 @@ mod tests {
 
     #[test]
     fn excerpts_are_safe_and_short() {
-        assert_eq!(
-            excerpt(b"a\x1b[31mb\tc\xff"),
-            "a\u{fffd}[31mb\u{fffd}c\u{fffd}"
-        );
-        assert_eq!(
-            excerpt("x\u{202e}y\u{200b}".as_bytes()),
-            "x\u{fffd}y\u{fffd}"
-        );
+        assert_eq!(excerpt(b"a\x1b[31mb\tc\xff"), "a\u{fffd}[31mb\u{fffd}c\u{fffd}");
+        assert_eq!(excerpt("x\u{202e}y\u{200b}".as_bytes()), "x\u{fffd}y\u{fffd}");
         let long = "é".repeat(500);
         let text = excerpt(long.as_bytes());
         assert_eq!(text.chars().count(), EXCERPT_CHARS + 1);
         assert!(text.ends_with("é…"));
-        assert_eq!(
-            excerpt("é".repeat(EXCERPT_CHARS).as_bytes()),
-            "é".repeat(EXCERPT_CHARS)
-        );
+        assert_eq!(excerpt("é".repeat(EXCERPT_CHARS).as_bytes()), "é".repeat(EXCERPT_CHARS));
     }
 
     #[test]
     fn all_are_counted_and_the_first_are_listed() {
         let mut unread = Unread::default();
         for number in 1..=5 {
-            unread.add(
-                number,
-                if number == 2 {
-                    Reason::Value
-                } else {
-                    Reason::Name
-                },
-                b"?",
-                3,
-            );
+            unread.add(number, if number == 2 { Reason::Value } else { Reason::Name }, b"?", 3);
         }
         assert_eq!(unread.count, 5);
-        assert_eq!(
-            unread.by_reason,
-            BTreeMap::from([(Reason::Name, 4), (Reason::Value, 1)])
-        );
-        assert_eq!(
-            unread.lines.iter().map(|l| l.number).collect::<Vec<_>>(),
-            [1, 2, 3]
-        );
+        assert_eq!(unread.by_reason, BTreeMap::from([(Reason::Name, 4), (Reason::Value, 1)]));
+        assert_eq!(unread.lines.iter().map(|l| l.number).collect::<Vec<_>>(), [1, 2, 3]);
     }
 }

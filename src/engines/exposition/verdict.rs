@@ -51,9 +51,7 @@ pub(super) fn judge(page: &[u8], text: &[u8], counts: &Counts, unread: &Unread) 
     let (mut good, mut bad) = (0_usize, 0_usize);
     let mut labels = Vec::new();
     let content = |shape: &Shape<'_>| !matches!(shape, Shape::Blank | Shape::Comment);
-    let shapes = Lines::new(text)
-        .map(|(_, line)| shape(line, b""))
-        .filter(content);
+    let shapes = Lines::new(text).map(|(_, line)| shape(line, b"")).filter(content);
     for shape in shapes.take(LOOKED_AT) {
         labels.clear();
         let is_good = match shape {
@@ -78,16 +76,10 @@ pub(super) fn judge(page: &[u8], text: &[u8], counts: &Counts, unread: &Unread) 
 fn looks_like(page: &[u8]) -> NotMetrics {
     let head = page.get(..1024).unwrap_or(page);
     let start = head.trim_ascii_start();
-    let start = start
-        .strip_prefix(b"\xef\xbb\xbf")
-        .unwrap_or(start)
-        .trim_ascii_start();
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
     if page.starts_with(&[0x1f, 0x8b]) {
         NotMetrics::Gzip
-    } else if head
-        .iter()
-        .any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace() && *byte != 0x1b)
-    {
+    } else if head.iter().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace() && *byte != 0x1b) {
         NotMetrics::Binary
     } else {
         match start.first() {
@@ -114,54 +106,31 @@ mod tests {
     #[case("# TYPE a gauge\n", Verdict::Metrics)]
     #[case("a 1\n", Verdict::Metrics)]
     #[case("a 1\nb 2\nbroken\n", Verdict::Metrics)]
-    #[case(
-        "<!DOCTYPE html>\n<html><body>Bad Gateway</body></html>\n",
-        NOT(NotMetrics::Markup)
-    )]
+    #[case("<!DOCTYPE html>\n<html><body>Bad Gateway</body></html>\n", NOT(NotMetrics::Markup))]
     #[case("{\"status\":\"ok\"}", NOT(NotMetrics::Json))]
     #[case("{\n  \"status\": \"ok\"\n}\n", NOT(NotMetrics::Json))]
     #[case("[]", NOT(NotMetrics::Json))]
     #[case("\"ok\"", NOT(NotMetrics::Json))]
     #[case("404 page not found\n", NOT(NotMetrics::Text))]
-    #[case(
-        "upstream connect error or disconnect/reset before headers\n",
-        NOT(NotMetrics::Text)
-    )]
+    #[case("upstream connect error or disconnect/reset before headers\n", NOT(NotMetrics::Text))]
     #[case("a 1\nbroken\n", NOT(NotMetrics::Text))]
     #[case("INFO 12:00 something\nINFO 12:01 else\n", NOT(NotMetrics::Text))]
     #[case("\u{1f}\u{1}\u{0}\u{3}abc", NOT(NotMetrics::Binary))]
     fn verdicts(#[case] text: &str, #[case] wanted: Verdict) {
-        for filter in [
-            Filter::All,
-            Filter::Names(&["vllm:x"]),
-            Filter::Prefixes(&["up"]),
-        ] {
-            assert_eq!(
-                *read(text.as_bytes(), &filter).verdict(),
-                wanted,
-                "{filter:?}"
-            );
+        for filter in [Filter::All, Filter::Names(&["vllm:x"]), Filter::Prefixes(&["up"])] {
+            assert_eq!(*read(text.as_bytes(), &filter).verdict(), wanted, "{filter:?}");
         }
     }
 
     #[test]
     fn gzip_and_protobuf() {
-        assert_eq!(
-            *read(b"\x1f\x8b\x08\x00\x00", &Filter::All).verdict(),
-            NOT(NotMetrics::Gzip)
-        );
-        assert_eq!(
-            *read(b"\x12\x0a\x04name\x00\xff", &Filter::All).verdict(),
-            NOT(NotMetrics::Binary)
-        );
+        assert_eq!(*read(b"\x1f\x8b\x08\x00\x00", &Filter::All).verdict(), NOT(NotMetrics::Gzip));
+        assert_eq!(*read(b"\x12\x0a\x04name\x00\xff", &Filter::All).verdict(), NOT(NotMetrics::Binary));
     }
 
     #[test]
     fn a_metrics_page_with_nothing_wanted_is_still_one() {
-        let page = read(
-            b"# HELP a b\n# TYPE a gauge\na{b=\"c\"} 1\n",
-            &Filter::Names(&["other"]),
-        );
+        let page = read(b"# HELP a b\n# TYPE a gauge\na{b=\"c\"} 1\n", &Filter::Names(&["other"]));
         assert_eq!(*page.verdict(), Verdict::Metrics);
         assert_eq!(page.samples().count(), 0);
     }

@@ -240,9 +240,15 @@ fn shared_words_decide_nothing_until_the_engine_is_known() {
 }
 
 #[rstest]
-#[case::a_logger_before_each("2026-11-12 09:40:00 INFO Fetching 40 files:  50%|#| 20/40 [05:00<05:00, 15s/it]\n2026-11-12 09:50:00 INFO Fetching 40 files:  50%|#| 20/40 [15:00<15:00, 45s/it]", true)]
+#[case::a_logger_before_each(
+    "2026-11-12 09:40:00 INFO Fetching 40 files:  50%|#| 20/40 [05:00<05:00, 15s/it]\n2026-11-12 09:50:00 INFO Fetching 40 files:  50%|#| 20/40 [15:00<15:00, 45s/it]",
+    true
+)]
 #[case::bare("Fetching 40 files:  50%|#| 20/40 [05:00<05:00, 15s/it]\nFetching 40 files:  50%|#| 20/40 [15:00<15:00, 45s/it]", true)]
-#[case::two_files("downloading model-1.safetensors:  50%|#| 2G/4G [05:00<05:00, 1MB/s]\ndownloading model-2.safetensors:  50%|#| 2G/4G [15:00<15:00, 1MB/s]", false)]
+#[case::two_files(
+    "downloading model-1.safetensors:  50%|#| 2G/4G [05:00<05:00, 1MB/s]\ndownloading model-2.safetensors:  50%|#| 2G/4G [15:00<15:00, 1MB/s]",
+    false
+)]
 fn one_bar_is_known_again(#[case] lines: &str, #[case] stuck: bool) {
     assert_eq!(reading(None, lines).stuck().is_some(), stuck);
 }

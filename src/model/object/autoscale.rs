@@ -233,8 +233,7 @@ impl ScaledObject {
     pub fn read(root: &Field) -> Self {
         let (spec, status) = (root.get("spec"), root.get("status"));
         let annotations = root.at(&["metadata", "annotations"]);
-        let paused_replicas =
-            annotations.get("autoscaling.keda.sh/paused-replicas").name().some().and_then(|text| text.parse().ok());
+        let paused_replicas = annotations.get("autoscaling.keda.sh/paused-replicas").name().some().and_then(|text| text.parse().ok());
         let mut target = ScaleTarget::read(&spec.get("scaleTargetRef"));
         if target.kind.is_empty() {
             target.kind = "Deployment".into();

@@ -80,8 +80,7 @@ macro_rules! typed {
 impl Catalogue {
     /// A catalogue of these objects. Of two with the same subject the later one stays.
     pub fn new(objects: impl IntoIterator<Item = Arc<Object>>) -> Self {
-        let objects: BTreeMap<Subject, Arc<Object>> =
-            objects.into_iter().map(|object| (object.subject(), object)).collect();
+        let objects: BTreeMap<Subject, Arc<Object>> = objects.into_iter().map(|object| (object.subject(), object)).collect();
         let mut by_owner: BTreeMap<Subject, Vec<Subject>> = BTreeMap::new();
         let mut events: BTreeMap<Subject, Vec<Subject>> = BTreeMap::new();
         let mut by_shape: BTreeMap<u8, Vec<Arc<Object>>> = BTreeMap::new();
@@ -169,11 +168,7 @@ impl Catalogue {
     }
 
     /// Pods of a namespace that a selector matches.
-    pub fn pods_matching<'a>(
-        &'a self,
-        namespace: &'a str,
-        selector: &'a super::Selector,
-    ) -> impl Iterator<Item = (&'a Object, &'a Pod)> {
+    pub fn pods_matching<'a>(&'a self, namespace: &'a str, selector: &'a super::Selector) -> impl Iterator<Item = (&'a Object, &'a Pod)> {
         self.pods().filter(move |(object, _)| object.meta.namespace == namespace && selector.matches(&object.meta.labels))
     }
 

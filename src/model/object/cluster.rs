@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use super::devices::is_gpu_resource;
 use super::field::Field;
 use super::meta::{Condition, Selector, condition};
-use super::devices::is_gpu_resource;
 use crate::model::{Known, Subject};
 
 /// A Node.
@@ -205,9 +205,6 @@ impl Budget {
 impl Claim {
     /// Reads the body.
     pub fn read(root: &Field) -> Self {
-        Self {
-            access_modes: root.at(&["spec", "accessModes"]).names(),
-            volume: root.at(&["spec", "volumeName"]).name_or_empty(),
-        }
+        Self { access_modes: root.at(&["spec", "accessModes"]).names(), volume: root.at(&["spec", "volumeName"]).name_or_empty() }
     }
 }

@@ -8,8 +8,10 @@ use super::pod::{Container, PodSpec};
 
 /// Whether a resource name stands for GPUs that a scheduler counts: whole cards or slices of them.
 pub fn is_gpu_resource(name: &str) -> bool {
-    matches!(name, "nvidia.com/gpu" | "amd.com/gpu" | "gpu.intel.com/i915" | "gpu.intel.com/xe" | "habana.ai/gaudi" | "nvidia.com/gpu.shared")
-        || name.starts_with("nvidia.com/mig-")
+    matches!(
+        name,
+        "nvidia.com/gpu" | "amd.com/gpu" | "gpu.intel.com/i915" | "gpu.intel.com/xe" | "habana.ai/gaudi" | "nvidia.com/gpu.shared"
+    ) || name.starts_with("nvidia.com/mig-")
 }
 
 impl Container {
@@ -56,7 +58,11 @@ mod tests {
     use super::*;
 
     fn container(gpus: u32, sidecar: bool) -> Container {
-        Container { devices: BTreeMap::from([("nvidia.com/gpu".to_owned(), gpus), ("rdma/ib".to_owned(), 1)]), sidecar, ..Container::default() }
+        Container {
+            devices: BTreeMap::from([("nvidia.com/gpu".to_owned(), gpus), ("rdma/ib".to_owned(), 1)]),
+            sidecar,
+            ..Container::default()
+        }
     }
 
     #[test]

@@ -217,8 +217,7 @@ impl Endpoint {
             ready,
             serving: flag("serving", ready),
             terminating: flag("terminating", false),
-            pod: (field.at(&["targetRef", "kind"]).name_or_empty() == "Pod")
-                .then(|| field.at(&["targetRef", "name"]).name_or_empty()),
+            pod: (field.at(&["targetRef", "kind"]).name_or_empty() == "Pod").then(|| field.at(&["targetRef", "name"]).name_or_empty()),
             uid: field.at(&["targetRef", "uid"]).name_or_empty(),
             node: field.get("nodeName").name_or_empty(),
         }
@@ -233,8 +232,7 @@ impl InferencePool {
         // v1alpha2 has a plain map, one number, and extensionRef.
         let new_form = selector.get("matchLabels").is_set() || selector.get("matchExpressions").is_set();
         let picker = if spec.get("endpointPickerRef").is_set() { spec.get("endpointPickerRef") } else { spec.get("extensionRef") };
-        let mut target_ports: Vec<u16> =
-            spec.get("targetPorts").items().iter().filter_map(|item| port(&item.get("number"))).collect();
+        let mut target_ports: Vec<u16> = spec.get("targetPorts").items().iter().filter_map(|item| port(&item.get("number"))).collect();
         if target_ports.is_empty() {
             target_ports.extend(port(&spec.get("targetPortNumber")));
         }
@@ -324,8 +322,7 @@ mod tests {
         let new = json!({"spec": {"selector": {"matchLabels": {"app": "a"}}, "targetPorts": [{"number": 8000}, {"number": 8001}],
             "endpointPickerRef": {"name": "epp", "failureMode": "FailOpen"}}, "status": {"parents": []}});
         let old = json!({"spec": {"selector": {"app": "a"}, "targetPortNumber": 8000, "extensionRef": {"name": "epp"}}});
-        let (new, old) =
-            (InferencePool::read(&Field::root(&new, &problems)), InferencePool::read(&Field::root(&old, &problems)));
+        let (new, old) = (InferencePool::read(&Field::root(&new, &problems)), InferencePool::read(&Field::root(&old, &problems)));
         assert_eq!(new.selector, old.selector);
         assert_eq!((new.target_ports, old.target_ports), (vec![8000, 8001], vec![8000]));
         assert_eq!((new.failure_mode.as_str(), old.failure_mode.as_str()), ("FailOpen", "FailClose"));
@@ -343,7 +340,11 @@ mod tests {
         let route = json!({"spec": {"rules": [{"backendRefs": [{"name": "a"}]},
             {"matches": [{"path": {"type": "Exact", "value": "/x"}}], "backendRefs": [{"name": "b", "kind": "InferencePool"}]}]}});
         let route = Route::read(&Field::root(&route, &problems));
-        assert_eq!(route.rules.iter().map(|rule| rule.takes("/x")).collect::<Vec<_>>(), [Some(0), Some(3)], "an exact path outranks a prefix of its length");
+        assert_eq!(
+            route.rules.iter().map(|rule| rule.takes("/x")).collect::<Vec<_>>(),
+            [Some(0), Some(3)],
+            "an exact path outranks a prefix of its length"
+        );
         assert_eq!(route.backends.len(), 2);
     }
 

@@ -271,12 +271,7 @@ impl PodSpec {
             init_containers: containers("initContainers"),
             grace_s: field.get("terminationGracePeriodSeconds").int().some(),
             scheduling_gates: field.get("schedulingGates").items().iter().map(|gate| gate.get("name").name_or_empty()).collect(),
-            readiness_gates: field
-                .get("readinessGates")
-                .items()
-                .iter()
-                .map(|gate| gate.get("conditionType").name_or_empty())
-                .collect(),
+            readiness_gates: field.get("readinessGates").items().iter().map(|gate| gate.get("conditionType").name_or_empty()).collect(),
             node_selector: field.get("nodeSelector").labels(),
             tolerations: field
                 .get("tolerations")
@@ -321,8 +316,7 @@ impl PodSpec {
 impl Container {
     fn read(field: &Field) -> Self {
         let args = |name: &str| {
-            let raw: Vec<String> =
-                field.get(name).items().iter().filter_map(|item| item.raw()?.as_str().map(str::to_owned)).collect();
+            let raw: Vec<String> = field.get(name).items().iter().filter_map(|item| item.raw()?.as_str().map(str::to_owned)).collect();
             text::redact_args(&raw)
         };
         let mut devices: BTreeMap<String, u32> = BTreeMap::new();
@@ -442,12 +436,8 @@ impl PreStop {
             return Some(Self { sleep_s: Some(seconds.max(0)), what: format!("sleep {seconds} s") });
         }
         if field.get("exec").is_set() {
-            let raw: Vec<String> = field
-                .at(&["exec", "command"])
-                .items()
-                .iter()
-                .filter_map(|item| item.raw()?.as_str().map(str::to_owned))
-                .collect();
+            let raw: Vec<String> =
+                field.at(&["exec", "command"]).items().iter().filter_map(|item| item.raw()?.as_str().map(str::to_owned)).collect();
             let line = text::tidy(&text::redact_args(&raw).join(" ")).to_string();
             return Some(Self { sleep_s: sleep_in(&line), what: line });
         }
@@ -486,10 +476,7 @@ impl ContainerStatus {
             } else {
                 ContainerState::Unknown
             },
-            last: field
-                .at(&["lastState", "terminated"])
-                .is_set()
-                .then(|| Termination::read(&field.at(&["lastState", "terminated"]))),
+            last: field.at(&["lastState", "terminated"]).is_set().then(|| Termination::read(&field.at(&["lastState", "terminated"]))),
         }
     }
 

@@ -4,16 +4,39 @@ use super::redact::{REDACTED, redact};
 
 /// Words that make a name secret, as whole words of it.
 const SECRET_WORDS: &[&str] = &[
-    "apikey", "password", "passwd", "passphrase", "secret", "credential", "credentials", "authorization", "cookie", "token", "dsn",
-    "bearer", "pwd",
+    "apikey",
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "credential",
+    "credentials",
+    "authorization",
+    "cookie",
+    "token",
+    "dsn",
+    "bearer",
+    "pwd",
 ];
 /// Pairs of words that do so only together.
 const SECRET_PAIRS: &[(&str, &str)] = &[
-    ("api", "key"), ("private", "key"), ("access", "key"), ("secret", "key"), ("signing", "key"), ("encryption", "key"), ("auth", "key"),
-    ("account", "key"), ("shared", "key"), ("connection", "string"), ("client", "key"), ("certificate", "data"), ("key", "data"),
+    ("api", "key"),
+    ("private", "key"),
+    ("access", "key"),
+    ("secret", "key"),
+    ("signing", "key"),
+    ("encryption", "key"),
+    ("auth", "key"),
+    ("account", "key"),
+    ("shared", "key"),
+    ("connection", "string"),
+    ("client", "key"),
+    ("certificate", "data"),
+    ("key", "data"),
 ];
 /// Words that make the name one *of* a secret (where it is kept), or of something else altogether.
-const HARMLESS_WORDS: &[&str] = &["name", "names", "ref", "refs", "file", "path", "namespace", "mount", "volume", "expiration", "expiry", "type", "count"];
+const HARMLESS_WORDS: &[&str] =
+    &["name", "names", "ref", "refs", "file", "path", "namespace", "mount", "volume", "expiration", "expiry", "type", "count"];
 
 /// Whether the value that belongs to this name is a secret: `HF_TOKEN`, `--api-key`, `x-api-key`, `clientSecret`; not `MAX_TOKENS`,
 /// `TOKENIZER`, `secretName`.

@@ -135,7 +135,8 @@ fn group(world: &Judged) -> (ReplicaState, Result<bool, ()>) {
 
 #[test]
 fn the_leader_speaks_for_its_group() {
-    let world = Kit::new().pod_with("m-0", member(0)).pod_with("m-0-1", member(1)).object(lws(2)).answer("m-0", "/health", Ok((200, ""))).build();
+    let world =
+        Kit::new().pod_with("m-0", member(0)).pod_with("m-0-1", member(1)).object(lws(2)).answer("m-0", "/health", Ok((200, ""))).build();
     assert_eq!(group(&world), (ReplicaState::Ready, Ok(true)));
     assert_eq!(view(&world, "leaderworkerset/s/m").funnel.existing, Ok(1));
 }
@@ -219,8 +220,15 @@ fn two_workloads_of_a_role_are_summed_before_they_are_told_apart() {
     let kit = kit.relabelled("a", labels.clone()).relabelled("b", labels.clone());
     let world = kit.object(set("old")).object(set("new")).build();
     let role = &world.world.services.values().next().unwrap().roles[0];
-    assert_eq!(role.why, ["1 of 2 serves", "1 starting (about 8 min left)",
-        "of 1 that serve by Kubernetes' word 0 were proven by their engine", "new: none of 1 serves"]);
+    assert_eq!(
+        role.why,
+        [
+            "1 of 2 serves",
+            "1 starting (about 8 min left)",
+            "of 1 that serve by Kubernetes' word 0 were proven by their engine",
+            "new: none of 1 serves"
+        ]
+    );
     assert_eq!(role.funnel.wanted_by, "spec.replicas");
     assert_eq!(role.state, WorkloadState::Degraded);
 }

@@ -38,7 +38,11 @@ fn running() -> Value {
 #[case("Failed", "Evicted", "1 ended pod (Evicted) is left over")]
 #[case("Succeeded", "", "1 ended pod (Succeeded) is left over")]
 fn an_ended_pod_of_a_controller_is_no_replica(#[case] phase: &str, #[case] reason: &str, #[case] wanted: &str) {
-    let kit = Kit::new().serving_pod("a", true).pod_with("b", ended(phase, reason)).owned("a", "ReplicaSet", "w-1").owned("b", "ReplicaSet", "w-1");
+    let kit = Kit::new().serving_pod("a", true).pod_with("b", ended(phase, reason)).owned("a", "ReplicaSet", "w-1").owned(
+        "b",
+        "ReplicaSet",
+        "w-1",
+    );
     let world = kit.object(replica_set(1)).object(deployment(1, running())).build().world;
     let view = world.workloads.get(&Subject::parse("deployment/s/w")).unwrap();
     assert_eq!(view.state, WorkloadState::Serving, "{:?}", view.why);
@@ -83,7 +87,11 @@ fn pods_that_can_not_be_made_are_the_reason() {
 #[case::missing(3, true)]
 #[case::all_there(1, false)]
 fn events_of_its_replica_set_tell_while_pods_are_missing(#[case] replicas: u32, #[case] told: bool) {
-    let kit = Kit::new().serving_pod("a", true).owned("a", "ReplicaSet", "w-1").object(replica_set(replicas)).object(deployment(replicas, running()));
+    let kit = Kit::new()
+        .serving_pod("a", true)
+        .owned("a", "ReplicaSet", "w-1")
+        .object(replica_set(replicas))
+        .object(deployment(replicas, running()));
     let view = view(kit.event("ReplicaSet", "w-1", "FailedCreate", "exceeded quota: gpu"));
     assert_eq!(view.why[0] == "its pods can not be made: FailedCreate: exceeded quota: gpu", told, "{:?}", view.why);
     assert_eq!(view.state, if told { WorkloadState::Degraded } else { WorkloadState::Serving });
@@ -94,7 +102,8 @@ fn what_the_engine_did_not_say_is_not_proven() {
     let kit = |page: bool| {
         let kit = Kit::new().serving_pod("a", true).serving_pod("b", true).owned("a", "ReplicaSet", "w-1").owned("b", "ReplicaSet", "w-1");
         let kit = if page { kit.page("a", 0, &vllm_page(0.0, 0.0, 5.0)) } else { kit };
-        kit.object(replica_set(2)).object(deployment(2, json!({"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2})))
+        kit.object(replica_set(2))
+            .object(deployment(2, json!({"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2})))
     };
     let half = view(kit(true));
     assert_eq!((half.funnel.serving.clone(), half.proven.clone()), (Ok(2), Ok(1)));

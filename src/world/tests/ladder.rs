@@ -98,7 +98,10 @@ fn log_lines_date_loading_and_warming() {
     let replica = replica(Kit::new().loading_pod("a").log(
         "a",
         "vllm",
-        &["INFO 11-12 09:59:10 [x.py:1] Starting to load model /m", "INFO 11-12 09:59:40 [x.py:2] Model loading took 14.2 GiB and 30.0 seconds"],
+        &[
+            "INFO 11-12 09:59:10 [x.py:1] Starting to load model /m",
+            "INFO 11-12 09:59:40 [x.py:2] Model loading took 14.2 GiB and 30.0 seconds",
+        ],
     ));
     assert_eq!(at(&replica, Stage::Loading), "2026-11-12T09:59:10Z");
     assert!(replica.ladder.has(Stage::Warming));
@@ -234,8 +237,11 @@ fn routed_is_not_applicable_only_where_there_is_no_router() {
 #[test]
 fn an_engine_whose_state_is_unknown_keeps_the_stages_that_its_log_dates() {
     // Loaded long ago by its log; nobody has asked it since.
-    let lines = ["INFO 11-12 07:52:00 [x.py:1] Starting to load model /m", "INFO 11-12 07:53:00 [x.py:2] Model loading took 14.2 GiB and 30.0 seconds",
-        "INFO:     Application startup complete."];
+    let lines = [
+        "INFO 11-12 07:52:00 [x.py:1] Starting to load model /m",
+        "INFO 11-12 07:53:00 [x.py:2] Model loading took 14.2 GiB and 30.0 seconds",
+        "INFO:     Application startup complete.",
+    ];
     let quiet = replica(Kit::new().pod_with("a", |_| ()).log("a", "vllm", &lines));
     if matches!(quiet.engine.as_ref().unwrap().state, crate::model::state::EngineState::Unknown(_)) {
         assert_eq!(at(&quiet, Stage::Loading), "2026-11-12T07:52:00Z");

@@ -76,7 +76,8 @@ fn a_service_is_what_its_slices_say(#[case] ready: bool, #[case] wanted: Result<
 
 #[test]
 fn without_slices_nothing_is_known() {
-    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "v", "namespace": "s"}, "spec": {"selector": {"app": "a"}}});
+    let service =
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "v", "namespace": "s"}, "spec": {"selector": {"app": "a"}}});
     let world = Kit::new().pod_with("a", |_| ()).object(service).build();
     assert!(listing(&world, "a").listed.unwrap_err().why().contains("EndpointSlice"));
 }

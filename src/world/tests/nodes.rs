@@ -60,7 +60,10 @@ fn a_container_that_never_ran_does_not_crash(#[case] reason: &str, #[case] resta
 #[case::long_over(7200, None)]
 fn a_prediction_that_has_run_out_is_no_zero(#[case] ago: i64, #[case] wanted: Option<f64>) {
     let at = crate::diagnose::testkit::now() - jiff::SignedDuration::from_secs(ago);
-    let line = format!("INFO 11-12 {} [x.py:1] Loading safetensors checkpoint shards:  50% Completed | 2/4 [01:00<01:00, 30.00s/it]", crate::model::time::clock(at));
+    let line = format!(
+        "INFO 11-12 {} [x.py:1] Loading safetensors checkpoint shards:  50% Completed | 2/4 [01:00<01:00, 30.00s/it]",
+        crate::model::time::clock(at)
+    );
     let replica = replica(Kit::new().loading_pod("a").log("a", "vllm", &[&line]));
     match wanted {
         Some(seconds) => assert_eq!(replica.eta_s, Ok(seconds)),

@@ -28,7 +28,8 @@ fn waiting(reason: &str) -> impl Fn(&mut Value) {
     move |pod| {
         pod["status"]["conditions"] = json!([{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-12T09:50:00Z"},
             {"type": "Ready", "status": "False"}]);
-        pod["status"]["containerStatuses"] = json!([{"name": "vllm", "ready": false, "restartCount": 3, "state": {"waiting": {"reason": reason}}}]);
+        pod["status"]["containerStatuses"] =
+            json!([{"name": "vllm", "ready": false, "restartCount": 3, "state": {"waiting": {"reason": reason}}}]);
     }
 }
 
@@ -48,7 +49,8 @@ fn not_scheduled() {
     let unschedulable = |pod: &mut Value| {
         unbound(pod);
         pod["spec"]["containers"][0]["resources"] = json!({"limits": {"nvidia.com/gpu": "8"}});
-        pod["status"]["conditions"] = json!([{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes"}]);
+        pod["status"]["conditions"] =
+            json!([{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes"}]);
     };
     let replica = replica(Kit::new().pod_with("a", unschedulable));
     assert_eq!(replica.state, ReplicaState::PendingGpu);
@@ -184,7 +186,8 @@ fn the_engines_word_decides(#[case] body: &str, #[case] route: &str, #[case] wan
 
 #[test]
 fn stalled_and_serving_by_two_pages() {
-    let kit = |after: f64| Kit::new().serving_pod("a", true).page("a", -30, &vllm_page(2.0, 1.0, 5.0)).page("a", 0, &vllm_page(2.0, 1.0, after));
+    let kit =
+        |after: f64| Kit::new().serving_pod("a", true).page("a", -30, &vllm_page(2.0, 1.0, 5.0)).page("a", 0, &vllm_page(2.0, 1.0, after));
     assert_eq!(replica(kit(5.0)).state, ReplicaState::Stalled);
     assert_eq!(replica(kit(9.0)).state, ReplicaState::Serving);
 }
@@ -211,7 +214,8 @@ fn not_ready_and_nobody_asked(#[case] started: Value, #[case] not_ready_since: &
 
 #[test]
 fn a_pod_without_a_ready_condition_is_unknown() {
-    let replica = replica(Kit::new().pod_with("a", |pod| pod["status"]["conditions"] = json!([{"type": "PodScheduled", "status": "True"}])));
+    let replica =
+        replica(Kit::new().pod_with("a", |pod| pod["status"]["conditions"] = json!([{"type": "PodScheduled", "status": "True"}])));
     assert_eq!(replica.state, ReplicaState::Unknown);
     assert!(replica.pod_ready.is_err());
 }

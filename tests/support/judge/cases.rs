@@ -51,53 +51,23 @@ pub(crate) fn find(root: &Path) -> Result<Vec<Case>, String> {
     let entries = fs::read_dir(root).map_err(|error| format!("{}: {error}", root.display()))?;
     let mut dirs = Vec::new();
     for entry in entries {
-        let dir = entry
-            .map_err(|error| format!("{}: {error}", root.display()))?
-            .path();
-        if ["expect.yaml", "checks.yaml"]
-            .iter()
-            .any(|file| dir.join(file).exists())
-        {
+        let dir = entry.map_err(|error| format!("{}: {error}", root.display()))?.path();
+        if ["expect.yaml", "checks.yaml"].iter().any(|file| dir.join(file).exists()) {
             dirs.push(dir);
         }
     }
     dirs.sort();
-    Ok(dirs
-        .into_iter()
-        .map(|dir| Case {
-            id: id_of(&dir),
-            content: read(&dir),
-            dir,
-        })
-        .collect())
+    Ok(dirs.into_iter().map(|dir| Case { id: id_of(&dir), content: read(&dir), dir }).collect())
 }
 
 /// Keeps the cases that a comma-separated list names; fails for an id that no case has.
 pub(crate) fn select(cases: Vec<Case>, only: &str) -> Result<Vec<Case>, String> {
-    let ids: Vec<_> = only
-        .split(',')
-        .map(str::trim)
-        .filter(|id| !id.is_empty())
-        .collect();
-    let absent: Vec<_> = ids
-        .iter()
-        .copied()
-        .filter(|id| cases.iter().all(|case| case.id != *id))
-        .collect();
+    let ids: Vec<_> = only.split(',').map(str::trim).filter(|id| !id.is_empty()).collect();
+    let absent: Vec<_> = ids.iter().copied().filter(|id| cases.iter().all(|case| case.id != *id)).collect();
     if ids.is_empty() || !absent.is_empty() {
-        return Err(format!(
-            "no such case: {}",
-            if ids.is_empty() {
-                only.to_owned()
-            } else {
-                absent.join(", ")
-            }
-        ));
+        return Err(format!("no such case: {}", if ids.is_empty() { only.to_owned() } else { absent.join(", ") }));
     }
-    Ok(cases
-        .into_iter()
-        .filter(|case| ids.contains(&case.id.as_str()))
-        .collect())
+    Ok(cases.into_iter().filter(|case| ids.contains(&case.id.as_str())).collect())
 }
 
 fn id_of(dir: &Path) -> String {
@@ -107,12 +77,7 @@ fn id_of(dir: &Path) -> String {
 
 fn read(dir: &Path) -> Result<Content, String> {
     let expect = yaml(dir, "expect.yaml")?;
-    let text = |key: &str| {
-        expect
-            .get(key)
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-    };
+    let text = |key: &str| expect.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let now = text("now").ok_or("expect.yaml: no `now`")?.to_owned();
     let kind = text("kind").unwrap_or("?").to_owned();
     match yaml(dir, "checks.yaml")? {
@@ -127,28 +92,14 @@ fn yaml(dir: &Path, file: &str) -> Result<Value, String> {
 }
 
 /// Judges one case. `explain` gives what the program prints for a directory and a clock.
-pub(crate) fn judge(
-    case: &Case,
-    explain: impl FnOnce(&Path, &str) -> Result<String, String>,
-) -> Outcome {
-    let mut outcome = Outcome {
-        id: case.id.clone(),
-        kind: "?".into(),
-        error: None,
-        checks: vec![],
-        client: 0,
-        reading: vec![],
-    };
+pub(crate) fn judge(case: &Case, explain: impl FnOnce(&Path, &str) -> Result<String, String>) -> Outcome {
+    let mut outcome = Outcome { id: case.id.clone(), kind: "?".into(), error: None, checks: vec![], client: 0, reading: vec![] };
     let content = match &case.content {
         Ok(content) => content,
         Err(error) => {
             outcome.error = Some(error.clone());
             let line = "0 a case that can be read".into();
-            outcome.checks.push(Judged {
-                line,
-                is_action: false,
-                verdict: Err(error.clone()),
-            });
+            outcome.checks.push(Judged { line, is_action: false, verdict: Err(error.clone()) });
             return outcome;
         }
     };
@@ -164,36 +115,21 @@ pub(crate) fn judge(
     if to_evaluate.is_empty() {
         return outcome;
     }
-    let document =
-        explain(&case.dir, &content.now).and_then(|text| Document::read(&text, &content.now));
+    let document = explain(&case.dir, &content.now).and_then(|text| Document::read(&text, &content.now));
     outcome.error = document.as_ref().err().cloned();
     for (number, check) in to_evaluate {
-        let verdict = document
-            .as_ref()
-            .map_err(String::clone)
-            .and_then(|document| evaluate(document, check));
-        outcome.checks.push(Judged {
-            line: line(number, check),
-            is_action: check_type(check) == "action",
-            verdict,
-        });
+        let verdict = document.as_ref().map_err(String::clone).and_then(|document| evaluate(document, check));
+        outcome.checks.push(Judged { line: line(number, check), is_action: check_type(check) == "action", verdict });
     }
     outcome
 }
 
 fn check_type(check: &Value) -> &str {
-    check
-        .get("check")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
+    check.get("check").and_then(Value::as_str).unwrap_or_default()
 }
 
 fn text_of(check: &Value, key: &str) -> String {
-    check
-        .get(key)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned()
+    check.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// The identity of a check in one line: its place in `checks.yaml` from 1, a fingerprint of all that it asks for
@@ -205,11 +141,7 @@ pub(crate) fn line(number: usize, check: &Value) -> String {
         words.extend(texts(check, key).and_then(first_few));
     }
     let subjects = texts(check, "subject").or_else(|| texts(check, "subjects"));
-    words.extend(
-        subjects
-            .and_then(first_few)
-            .map(|names| format!("on {names}")),
-    );
+    words.extend(subjects.and_then(first_few).map(|names| format!("on {names}")));
     for key in ["is", "answer", "equals", "approx", "writer"] {
         words.extend(texts(check, key).map(|wanted| format!("is {}", wanted.join("|"))));
     }
@@ -233,11 +165,7 @@ fn texts(check: &Value, key: &str) -> Option<Vec<String>> {
         Value::Array(list) => list.as_slice(),
         one => std::slice::from_ref(one),
     };
-    Some(
-        list.iter()
-            .map(|text| text.as_str().map_or(text.to_string(), str::to_owned))
-            .collect(),
-    )
+    Some(list.iter().map(|text| text.as_str().map_or(text.to_string(), str::to_owned)).collect())
 }
 
 /// FNV-1a over the check with sorted keys, without `text`.
@@ -247,11 +175,6 @@ fn fingerprint(check: &Value) -> String {
         fields.remove("text");
         fields.sort_keys();
     }
-    let hash = asked
-        .to_string()
-        .bytes()
-        .fold(0x811c_9dc5_u32, |hash, byte| {
-            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-        });
+    let hash = asked.to_string().bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     format!("{hash:08x}")
 }

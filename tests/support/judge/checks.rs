@@ -30,10 +30,7 @@ struct Check<'a>(&'a Map<String, Value>);
 
 impl<'a> Check<'a> {
     fn text(self, key: &str) -> Result<&'a str, String> {
-        self.0
-            .get(key)
-            .and_then(Value::as_str)
-            .ok_or_else(|| format!("the check has no text `{key}`"))
+        self.0.get(key).and_then(Value::as_str).ok_or_else(|| format!("the check has no text `{key}`"))
     }
 
     /// A list that may be absent, which is like empty.
@@ -54,36 +51,19 @@ impl<'a> Check<'a> {
 
     fn filled(self, key: &str) -> Result<&'a [Value], String> {
         let list = self.list(key)?;
-        if list.is_empty() {
-            Err(format!("`{key}` of the check is empty"))
-        } else {
-            Ok(list)
-        }
+        if list.is_empty() { Err(format!("`{key}` of the check is empty")) } else { Ok(list) }
     }
 
     fn subjects(self) -> Result<Vec<&'a str>, String> {
-        let texts = self
-            .filled("subjects")?
-            .iter()
-            .map(Value::as_str)
-            .collect::<Option<Vec<_>>>();
+        let texts = self.filled("subjects")?.iter().map(Value::as_str).collect::<Option<Vec<_>>>();
         texts.ok_or("a subject of the check is not a text".into())
     }
 
     fn codes(self) -> Result<Vec<&'a str>, String> {
         let one_or_more = self.0.get("code").map(one_or_list).unwrap_or_default();
-        let codes = one_or_more
-            .iter()
-            .chain(self.optional("codes")?)
-            .map(Value::as_str);
-        let codes: Vec<_> = codes
-            .collect::<Option<_>>()
-            .ok_or("a code of the check is not a text")?;
-        if codes.is_empty() {
-            Err("the check has no code".into())
-        } else {
-            Ok(codes)
-        }
+        let codes = one_or_more.iter().chain(self.optional("codes")?).map(Value::as_str);
+        let codes: Vec<_> = codes.collect::<Option<_>>().ok_or("a code of the check is not a text")?;
+        if codes.is_empty() { Err("the check has no code".into()) } else { Ok(codes) }
     }
 }
 
@@ -95,10 +75,7 @@ fn one_or_list(value: &Value) -> &[Value] {
 }
 
 fn state(doc: &Document, check: Check<'_>) -> Verdict {
-    let state = doc
-        .subject(check.text("subject")?)?
-        .get("state")
-        .map_or(Value::Null, Json::to_value);
+    let state = doc.subject(check.text("subject")?)?.get("state").map_or(Value::Null, Json::to_value);
     if check.filled("is")?.contains(&state) && !check.optional("not")?.contains(&state) {
         return Ok(());
     }
@@ -108,14 +85,8 @@ fn state(doc: &Document, check: Check<'_>) -> Verdict {
 fn value(doc: &Document, check: Check<'_>) -> Verdict {
     let values = doc.subject(check.text("subject")?)?.get("values");
     let name = check.text("name")?;
-    let entry = values
-        .and_then(|values| values.get(name))
-        .filter(|entry| **entry != Json::Null)
-        .ok_or("no such value")?;
-    let modes: Vec<_> = ["equals", "approx", "unknown", "not"]
-        .into_iter()
-        .filter(|mode| check.0.contains_key(*mode))
-        .collect();
+    let entry = values.and_then(|values| values.get(name)).filter(|entry| **entry != Json::Null).ok_or("no such value")?;
+    let modes: Vec<_> = ["equals", "approx", "unknown", "not"].into_iter().filter(|mode| check.0.contains_key(*mode)).collect();
     let &[mode] = modes.as_slice() else {
         return Err("the check needs one of equals, approx, unknown, not".into());
     };
@@ -123,15 +94,10 @@ fn value(doc: &Document, check: Check<'_>) -> Verdict {
     let (known, found) = match (entry.get("value"), entry.get("unknown")) {
         (Some(Json::Null), None) => return Err("value null".into()),
         (Some(known), None) => (Some(known), format!("value {}", show(&known.to_string()))),
-        (None, Some(Json::Text(reason))) if !reason.trim().is_empty() => {
-            (None, format!("unknown ({})", show(reason)))
-        }
+        (None, Some(Json::Text(reason))) if !reason.trim().is_empty() => (None, format!("unknown ({})", show(reason))),
         (None, Some(_)) => return Err("unknown without a reason".into()),
         _ => {
-            return Err(format!(
-                "neither value nor unknown, or both: {}",
-                show(&entry.to_string())
-            ));
+            return Err(format!("neither value nor unknown, or both: {}", show(&entry.to_string())));
         }
     };
     let holds = match (mode, known) {
@@ -153,28 +119,19 @@ fn value(doc: &Document, check: Check<'_>) -> Verdict {
 
 fn finding(doc: &Document, check: Check<'_>) -> Verdict {
     let (codes, subjects) = (check.codes()?, check.subjects()?);
-    let of_code: Vec<_> = doc
-        .findings()
-        .iter()
-        .filter(|finding| codes.contains(&code(finding)))
-        .collect();
+    let of_code: Vec<_> = doc.findings().iter().filter(|finding| codes.contains(&code(finding))).collect();
     if of_code.is_empty() {
         return Err("no such finding".into());
     }
     let mut best: Option<Vec<String>> = None;
     for finding in &of_code {
-        if !subjects
-            .iter()
-            .all(|subject| named(finding).any(|name| name == *subject))
-        {
+        if !subjects.iter().all(|subject| named(finding).any(|name| name == *subject)) {
             continue;
         }
         let mut lacks = Vec::new();
-        for (key, text) in [
-            ("words", finding_text(finding)),
-            ("remedies", joined([finding.get("remedies")])),
-            ("not", joined([finding.get("not")])),
-        ] {
+        for (key, text) in
+            [("words", finding_text(finding)), ("remedies", joined([finding.get("remedies")])), ("not", joined([finding.get("not")]))]
+        {
             let missing = missing(check.optional(key)?, &text)?;
             lacks.extend(missing.into_iter().map(|word| format!("{word:?} in {key}")));
         }
@@ -189,11 +146,7 @@ fn finding(doc: &Document, check: Check<'_>) -> Verdict {
         Some(lacks) => format!("the finding is there and does not say {}", lacks.join(", ")),
         None => format!(
             "only on {}",
-            of_code
-                .iter()
-                .map(|finding| named(finding).collect::<Vec<_>>().join(", "))
-                .collect::<Vec<_>>()
-                .join("; ")
+            of_code.iter().map(|finding| named(finding).collect::<Vec<_>>().join(", ")).collect::<Vec<_>>().join("; ")
         ),
     })
 }
@@ -203,16 +156,9 @@ fn no_finding(doc: &Document, check: Check<'_>) -> Verdict {
     for subject in &subjects {
         doc.subject(subject)?;
     }
-    for finding in doc
-        .findings()
-        .iter()
-        .filter(|finding| codes.contains(&code(finding)))
-    {
+    for finding in doc.findings().iter().filter(|finding| codes.contains(&code(finding))) {
         if let Some(on) = named(finding).find(|name| subjects.contains(name)) {
-            let summary = finding
-                .get("summary")
-                .and_then(Json::text)
-                .unwrap_or_default();
+            let summary = finding.get("summary").and_then(Json::text).unwrap_or_default();
             return Err(format!("{} on {on}: {}", code(finding), show(summary)));
         }
     }
@@ -221,9 +167,7 @@ fn no_finding(doc: &Document, check: Check<'_>) -> Verdict {
 
 fn action(doc: &Document, check: Check<'_>) -> Verdict {
     let actions = doc.subject(check.text("subject")?)?.get("actions");
-    let action = actions
-        .and_then(|actions| actions.get(check.text("verb").ok()?))
-        .and_then(Json::members);
+    let action = actions.and_then(|actions| actions.get(check.text("verb").ok()?)).and_then(Json::members);
     let action = action.ok_or("no such action")?;
     let answers = check.0.get("answer").map(one_or_list).unwrap_or_default();
     if answers.is_empty() {
@@ -246,23 +190,13 @@ fn owner(doc: &Document, check: Check<'_>) -> Verdict {
     if writer.is_empty() {
         return Err("the check has no writer".into());
     }
-    let owners = entry
-        .get("owners")
-        .and_then(Json::list)
-        .into_iter()
-        .flatten();
+    let owners = entry.get("owners").and_then(Json::list).into_iter().flatten();
     let of_field = owners.filter(|owner| owner.get("field").and_then(Json::text) == Some(field));
-    let writers: Vec<_> = of_field
-        .map(|owner| owner.get("writer").and_then(Json::text).unwrap_or_default())
-        .collect();
+    let writers: Vec<_> = of_field.map(|owner| owner.get("writer").and_then(Json::text).unwrap_or_default()).collect();
     if writers.iter().any(|found| found.starts_with(writer)) {
         return Ok(());
     }
-    Err(if writers.is_empty() {
-        "no owner of this field".into()
-    } else {
-        format!("writers {writers:?}")
-    })
+    Err(if writers.is_empty() { "no owner of this field".into() } else { format!("writers {writers:?}") })
 }
 
 fn words(doc: &Document, check: Check<'_>) -> Verdict {
@@ -273,11 +207,7 @@ fn words(doc: &Document, check: Check<'_>) -> Verdict {
         return Err("the check has no words".into());
     }
     let mut text = entry_text(entry);
-    for finding in doc
-        .findings()
-        .iter()
-        .filter(|finding| named(finding).any(|name| name == subject))
-    {
+    for finding in doc.findings().iter().filter(|finding| named(finding).any(|name| name == subject)) {
         text.push('\n');
         text.push_str(&finding_text(finding));
     }

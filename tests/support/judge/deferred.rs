@@ -32,21 +32,11 @@ impl Deferred {
         let root: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
         let mut entries = BTreeMap::new();
         for (capability, cases) in root.as_object().ok_or("not a mapping of capabilities")? {
-            for (case, lines) in cases
-                .as_object()
-                .ok_or_else(|| format!("{capability}: not a mapping of cases"))?
-            {
+            for (case, lines) in cases.as_object().ok_or_else(|| format!("{capability}: not a mapping of cases"))? {
                 let lines = lines.as_array().filter(|lines| !lines.is_empty());
-                for line in
-                    lines.ok_or_else(|| format!("{capability}: {case}: not a list of checks"))?
-                {
-                    let line = line
-                        .as_str()
-                        .ok_or_else(|| format!("{capability}: {case}: {line} is no line"))?;
-                    if entries
-                        .insert((case.clone(), line.to_owned()), capability.clone())
-                        .is_some()
-                    {
+                for line in lines.ok_or_else(|| format!("{capability}: {case}: not a list of checks"))? {
+                    let line = line.as_str().ok_or_else(|| format!("{capability}: {case}: {line} is no line"))?;
+                    if entries.insert((case.clone(), line.to_owned()), capability.clone()).is_some() {
                         return Err(format!("{case}: stands twice: {line}"));
                     }
                 }
@@ -59,12 +49,7 @@ impl Deferred {
     pub(crate) fn render(&self) -> String {
         let mut groups: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
         for ((case, line), capability) in &self.0 {
-            groups
-                .entry(capability)
-                .or_default()
-                .entry(case)
-                .or_default()
-                .push(line);
+            groups.entry(capability).or_default().entry(case).or_default().push(line);
         }
         let mut text = HEAD.to_owned();
         if groups.is_empty() {
@@ -94,23 +79,11 @@ impl Deferred {
 
     /// What the list must be for these outcomes: entries of cases that were not run, or gave no document, stay;
     /// each other failing check is deferred. Also gives the failing checks that may not be deferred.
-    pub(crate) fn rewritten(
-        &self,
-        known: &BTreeSet<String>,
-        outcomes: &[Outcome],
-    ) -> (Self, Vec<Identity>) {
-        let judged: BTreeSet<_> = outcomes
-            .iter()
-            .filter(|o| o.error.is_none())
-            .map(|o| o.id.as_str())
-            .collect();
+    pub(crate) fn rewritten(&self, known: &BTreeSet<String>, outcomes: &[Outcome]) -> (Self, Vec<Identity>) {
+        let judged: BTreeSet<_> = outcomes.iter().filter(|o| o.error.is_none()).map(|o| o.id.as_str()).collect();
         let stays = |case: &String| known.contains(case) && !judged.contains(case.as_str());
-        let mut entries: BTreeMap<_, _> = self
-            .0
-            .iter()
-            .filter(|((case, _), _)| stays(case))
-            .map(|(id, to)| (id.clone(), to.clone()))
-            .collect();
+        let mut entries: BTreeMap<_, _> =
+            self.0.iter().filter(|((case, _), _)| stays(case)).map(|(id, to)| (id.clone(), to.clone())).collect();
         let mut refused = Vec::new();
         for outcome in outcomes.iter().filter(|outcome| outcome.error.is_none()) {
             for check in outcome.checks.iter().filter(|check| check.verdict.is_err()) {
@@ -119,16 +92,8 @@ impl Deferred {
                     refused.push(identity);
                     continue;
                 }
-                let by_rule = if check.is_action {
-                    "actions"
-                } else {
-                    &outcome.kind
-                };
-                let capability = self
-                    .0
-                    .get(&identity)
-                    .map_or(by_rule, String::as_str)
-                    .to_owned();
+                let by_rule = if check.is_action { "actions" } else { &outcome.kind };
+                let capability = self.0.get(&identity).map_or(by_rule, String::as_str).to_owned();
                 entries.insert(identity, capability);
             }
         }
@@ -138,22 +103,13 @@ impl Deferred {
 
 /// The number at the start of a line.
 pub(crate) fn place(line: &str) -> u32 {
-    line.split(' ')
-        .next()
-        .and_then(|number| number.parse().ok())
-        .unwrap_or(u32::MAX)
+    line.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(u32::MAX)
 }
 
 /// A text as a YAML scalar, in quotes only where it could be read otherwise.
 fn scalar(text: &str) -> String {
-    let plain = text
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || " /._|+-".contains(c))
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || " /._|+-".contains(c))
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.contains(|c: char| c.is_ascii_alphabetic());
-    if plain {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "''"))
-    }
+    if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "''")) }
 }

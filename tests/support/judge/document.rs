@@ -20,10 +20,7 @@ impl Document {
             return Err("invalid document: not an object".into());
         };
         if root.get("schemaVersion").and_then(Json::text) != Some("1") {
-            return Err(format!(
-                "schemaVersion is {}, wanted \"1\"",
-                field(&root, "schemaVersion")
-            ));
+            return Err(format!("schemaVersion is {}, wanted \"1\"", field(&root, "schemaVersion")));
         }
         let found = root.get("now").and_then(Json::text).and_then(instant);
         if found.is_none() || found != instant(now) {
@@ -36,12 +33,10 @@ impl Document {
             return Err("invalid document: `findings` is not a list".into());
         };
         for (name, entry) in subjects.iter() {
-            entry_shape(entry)
-                .map_err(|what| format!("invalid document: subject {name}: {what}"))?;
+            entry_shape(entry).map_err(|what| format!("invalid document: subject {name}: {what}"))?;
         }
         for finding in &findings {
-            finding_shape(finding)
-                .map_err(|what| format!("invalid document: finding {}: {what}", code(finding)))?;
+            finding_shape(finding).map_err(|what| format!("invalid document: finding {}: {what}", code(finding)))?;
         }
         Ok(Self { subjects, findings })
     }
@@ -52,13 +47,7 @@ impl Document {
             return Ok(entry);
         }
         let tail = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
-        let near: Vec<_> = self
-            .subjects
-            .iter()
-            .map(|(other, _)| other)
-            .filter(|other| tail(other) == tail(name))
-            .take(3)
-            .collect();
+        let near: Vec<_> = self.subjects.iter().map(|(other, _)| other).filter(|other| tail(other) == tail(name)).take(3).collect();
         Err(match near.as_slice() {
             [] => format!("no subject {name}"),
             near => format!("no subject {name} (there is {})", near.join(", ")),
@@ -73,12 +62,7 @@ impl Document {
 
 /// The subjects that a finding names.
 pub(crate) fn named(finding: &Json) -> impl Iterator<Item = &str> {
-    finding
-        .get("subjects")
-        .and_then(Json::list)
-        .into_iter()
-        .flatten()
-        .filter_map(Json::text)
+    finding.get("subjects").and_then(Json::list).into_iter().flatten().filter_map(Json::text)
 }
 
 /// The code of a finding; empty if it has none.
@@ -96,10 +80,7 @@ fn entry_shape(entry: &Json) -> Result<(), String> {
         is_list(entry, key)?;
     }
     for key in ["values", "actions"] {
-        if entry
-            .get(key)
-            .is_some_and(|value| value.members().is_none())
-        {
+        if entry.get(key).is_some_and(|value| value.members().is_none()) {
             return Err(format!("`{key}` is not an object"));
         }
     }
@@ -110,19 +91,13 @@ fn finding_shape(finding: &Json) -> Result<(), String> {
     let finding = finding.members().ok_or("not an object")?;
     let text = |key| finding.get(key).and_then(Json::text);
     text("code").ok_or("no code")?;
-    if finding
-        .get("subjects")
-        .and_then(Json::list)
-        .is_none_or(<[Json]>::is_empty)
-    {
+    if finding.get("subjects").and_then(Json::list).is_none_or(<[Json]>::is_empty) {
         return Err("names no subjects".into());
     }
     if text("summary").is_none_or(|summary| summary.trim().is_empty()) {
         return Err("no summary".into());
     }
-    ["evidence", "remedies", "not"]
-        .iter()
-        .try_for_each(|key| is_list(finding, key))
+    ["evidence", "remedies", "not"].iter().try_for_each(|key| is_list(finding, key))
 }
 
 fn is_list(object: &Members, key: &str) -> Result<(), String> {

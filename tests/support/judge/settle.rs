@@ -56,10 +56,7 @@ impl Settlement {
         if let Some(error) = &outcome.error {
             // a list of what the program cannot do yet is no excuse for a crash
             totals.failed += outcome.checks.len();
-            self.faults.push(format!(
-                "{id}: all {} checks: {error}",
-                outcome.checks.len()
-            ));
+            self.faults.push(format!("{id}: all {} checks: {error}", outcome.checks.len()));
             return;
         }
         for check in &outcome.checks {
@@ -68,9 +65,7 @@ impl Settlement {
                 (Ok(()), false) => totals.passed += 1,
                 (Ok(()), true) => {
                     totals.passed += 1;
-                    self.faults.push(format!(
-                        "{id}: holds now, strike it from deferred.yaml: {line}"
-                    ));
+                    self.faults.push(format!("{id}: holds now, strike it from deferred.yaml: {line}"));
                 }
                 (Err(_), true) => totals.deferred += 1,
                 (Err(found), false) => {
@@ -85,9 +80,7 @@ impl Settlement {
     fn strays(&mut self, outcomes: &[Outcome], deferred: &Deferred, known: &BTreeSet<String>) {
         for (case, line) in deferred.identities() {
             if !known.contains(case) {
-                self.faults.push(format!(
-                    "{case}: deferred.yaml names a case that does not exist: {line}"
-                ));
+                self.faults.push(format!("{case}: deferred.yaml names a case that does not exist: {line}"));
                 continue;
             }
             let Some(outcome) = outcomes.iter().find(|outcome| outcome.id == *case) else {
@@ -96,31 +89,23 @@ impl Settlement {
             if outcome.checks.iter().any(|check| check.line == *line) {
                 continue;
             }
-            let same_place = outcome
-                .checks
-                .iter()
-                .find(|check| place(&check.line) == place(line));
-            let there = same_place.map_or("nothing is evaluated".into(), |check| {
-                format!("{:?} stands", check.line)
-            });
-            self.faults
-                .push(format!("{case}: deferred.yaml has {line:?} where {there}"));
+            let same_place = outcome.checks.iter().find(|check| place(&check.line) == place(line));
+            let there = same_place.map_or("nothing is evaluated".into(), |check| format!("{:?} stands", check.line));
+            self.faults.push(format!("{case}: deferred.yaml has {line:?} where {there}"));
         }
     }
 
     /// The sum over kinds.
     pub(crate) fn total(&self) -> Totals {
-        self.kinds
-            .values()
-            .fold(Totals::default(), |sum, row| Totals {
-                whole: sum.whole + row.whole,
-                cases: sum.cases + row.cases,
-                passed: sum.passed + row.passed,
-                deferred: sum.deferred + row.deferred,
-                failed: sum.failed + row.failed,
-                client: sum.client + row.client,
-                reading: sum.reading + row.reading,
-            })
+        self.kinds.values().fold(Totals::default(), |sum, row| Totals {
+            whole: sum.whole + row.whole,
+            cases: sum.cases + row.cases,
+            passed: sum.passed + row.passed,
+            deferred: sum.deferred + row.deferred,
+            failed: sum.failed + row.failed,
+            client: sum.client + row.client,
+            reading: sum.reading + row.reading,
+        })
     }
 
     /// The totals as a table, and what was passed over.
@@ -130,23 +115,11 @@ impl Settlement {
         for (kind, row) in self.kinds.iter().chain([(&total.0, &total.1)]) {
             let counts = [row.passed, row.deferred, row.failed].map(|count| count.to_string());
             let [passed, deferred, failed] = counts;
-            rows.push([
-                kind.clone(),
-                format!("{}/{}", row.whole, row.cases),
-                passed,
-                deferred,
-                failed,
-            ]);
+            rows.push([kind.clone(), format!("{}/{}", row.whole, row.cases), passed, deferred, failed]);
         }
-        let mut lines: Vec<_> = rows
-            .iter()
-            .map(|[a, b, c, d, e]| format!("{a:<10}{b:>8}{c:>8}{d:>10}{e:>8}"))
-            .collect();
+        let mut lines: Vec<_> = rows.iter().map(|[a, b, c, d, e]| format!("{a:<10}{b:>8}{c:>8}{d:>10}{e:>8}")).collect();
         let total = total.1;
-        lines.push(format!(
-            "passed {} / deferred {} / failed {}",
-            total.passed, total.deferred, total.failed
-        ));
+        lines.push(format!("passed {} / deferred {} / failed {}", total.passed, total.deferred, total.failed));
         lines.push(format!(
             "client checks: {}, each is a test of its own, named by case id, in the suite that comes with live sources",
             total.client

@@ -27,9 +27,7 @@ pub(crate) struct Members(Vec<(String, Json)>);
 
 impl Members {
     pub(crate) fn get(&self, key: &str) -> Option<&Json> {
-        self.iter()
-            .find(|(name, _)| *name == key)
-            .map(|(_, value)| value)
+        self.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Json)> {
@@ -48,27 +46,15 @@ impl Json {
     }
 
     pub(crate) fn members(&self) -> Option<&Members> {
-        if let Json::Object(members) = self {
-            Some(members)
-        } else {
-            None
-        }
+        if let Json::Object(members) = self { Some(members) } else { None }
     }
 
     pub(crate) fn list(&self) -> Option<&[Json]> {
-        if let Json::List(list) = self {
-            Some(list)
-        } else {
-            None
-        }
+        if let Json::List(list) = self { Some(list) } else { None }
     }
 
     pub(crate) fn text(&self) -> Option<&str> {
-        if let Json::Text(text) = self {
-            Some(text)
-        } else {
-            None
-        }
+        if let Json::Text(text) = self { Some(text) } else { None }
     }
 
     /// The same as serde_json's value, to compare with what a check asks for.
@@ -79,10 +65,7 @@ impl Json {
             Json::Number(number) => Value::Number(number.clone()),
             Json::Text(text) => Value::from(text.as_str()),
             Json::List(list) => list.iter().map(Json::to_value).collect(),
-            Json::Object(members) => members
-                .iter()
-                .map(|(name, value)| (name.to_owned(), value.to_value()))
-                .collect(),
+            Json::Object(members) => members.iter().map(|(name, value)| (name.to_owned(), value.to_value())).collect(),
         }
     }
 }
@@ -95,9 +78,7 @@ impl fmt::Display for Json {
 
 /// Parses one JSON value; fails for repeated keys at any depth and for text around the value.
 pub(crate) fn parse(text: &str) -> Result<Json, String> {
-    serde_json::from_str::<Strict>(text)
-        .map(|strict| strict.0)
-        .map_err(|error| error.to_string())
+    serde_json::from_str::<Strict>(text).map(|strict| strict.0).map_err(|error| error.to_string())
 }
 
 struct Strict(Json);
@@ -142,9 +123,7 @@ impl<'de> Visitor<'de> for OneKeyEach {
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<Json, E> {
-        Number::from_f64(number)
-            .map(Json::Number)
-            .ok_or_else(|| E::custom("a number that is not finite"))
+        Number::from_f64(number).map(Json::Number).ok_or_else(|| E::custom("a number that is not finite"))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Json, E> {
@@ -169,9 +148,7 @@ impl<'de> Visitor<'de> for OneKeyEach {
         while let Some(key) = parts.next_key::<String>()? {
             let value = parts.next_value_seed(OneKeyEach)?;
             if !keys.insert(key.clone()) {
-                return Err(A::Error::custom(format!(
-                    "key {key:?} stands twice in one object"
-                )));
+                return Err(A::Error::custom(format!("key {key:?} stands twice in one object")));
             }
             members.push((key, value));
         }

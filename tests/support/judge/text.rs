@@ -57,11 +57,7 @@ pub(crate) fn entry_text(entry: &Members) -> String {
     let mut parts: Vec<Option<&Json>> = ["state", "why", "owners"].map(|key| entry.get(key)).into();
     for value in objects_in(entry, "values") {
         parts.extend([value.get("unknown"), value.get("source")]);
-        parts.push(
-            value
-                .get("value")
-                .filter(|value| !matches!(value, Json::Number(_))),
-        );
+        parts.push(value.get("value").filter(|value| !matches!(value, Json::Number(_))));
     }
     for action in objects_in(entry, "actions") {
         parts.extend(["because", "instead"].map(|key| action.get(key)));
@@ -70,10 +66,5 @@ pub(crate) fn entry_text(entry: &Members) -> String {
 }
 
 fn objects_in<'a>(entry: &'a Members, key: &str) -> impl Iterator<Item = &'a Members> {
-    entry
-        .get(key)
-        .and_then(Json::members)
-        .into_iter()
-        .flat_map(Members::values)
-        .filter_map(Json::members)
+    entry.get(key).and_then(Json::members).into_iter().flat_map(Members::values).filter_map(Json::members)
 }

@@ -9,10 +9,9 @@ use super::text::number_repr;
 
 /// What may follow a number without a gap and leave it a number (`30s`, `14x`, `80GiB`), in lower case.
 const UNITS: &[&str] = &[
-    "ms", "s", "sec", "secs", "second", "seconds", "m", "min", "mins", "minute", "minutes", "h",
-    "hr", "hrs", "hour", "hours", "d", "day", "days", "th", "st", "nd", "rd", "x", "k", "m", "g",
-    "ki", "mi", "gi", "kb", "mb", "gb", "kib", "mib", "gib", "gpu", "gpus", "pod", "pods",
-    "replica", "replicas", "request", "requests", "token", "tokens",
+    "ms", "s", "sec", "secs", "second", "seconds", "m", "min", "mins", "minute", "minutes", "h", "hr", "hrs", "hour", "hours", "d", "day",
+    "days", "th", "st", "nd", "rd", "x", "k", "m", "g", "ki", "mi", "gi", "kb", "mb", "gb", "kib", "mib", "gib", "gpu", "gpus", "pod",
+    "pods", "replica", "replicas", "request", "requests", "token", "tokens",
 ];
 
 /// The numbers that stand alone in a text, in the order of the text.
@@ -80,13 +79,7 @@ fn ends_range(before: &[char]) -> bool {
     let Some((&'-', rest)) = before.split_last() else {
         return false;
     };
-    let trailing = |chars: &[char]| {
-        chars
-            .iter()
-            .rev()
-            .take_while(|c| c.is_ascii_digit())
-            .count()
-    };
+    let trailing = |chars: &[char]| chars.iter().rev().take_while(|c| c.is_ascii_digit()).count();
     let mut count = trailing(rest);
     if count == 0 {
         return false;
@@ -100,8 +93,7 @@ fn ends_range(before: &[char]) -> bool {
         }
         head = &whole[..whole.len() - count];
     }
-    head.last()
-        .is_none_or(|&c| !(matches!(c, '-' | '.' | ':' | '_') || c.is_alphanumeric()))
+    head.last().is_none_or(|&c| !(matches!(c, '-' | '.' | ':' | '_') || c.is_alphanumeric()))
 }
 
 /// True where `mark` and a digit follow.
@@ -118,17 +110,12 @@ fn continues(after: &[char]) -> bool {
 }
 
 fn starts_with_letter(after: &[char]) -> bool {
-    after
-        .first()
-        .is_some_and(|c| c.is_ascii_alphabetic() || *c == '_')
+    after.first().is_some_and(|c| c.is_ascii_alphabetic() || *c == '_')
 }
 
 /// True where the letters that follow are a unit and nothing else.
 fn has_unit(after: &[char]) -> bool {
-    let run: String = after
-        .iter()
-        .take_while(|c| c.is_ascii_alphanumeric())
-        .collect();
+    let run: String = after.iter().take_while(|c| c.is_ascii_alphanumeric()).collect();
     UNITS.contains(&run.to_ascii_lowercase().as_str())
 }
 
@@ -142,11 +129,7 @@ fn fold(text: &str) -> String {
             c => c,
         })
         .collect();
-    plain
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .to_lowercase()
+    plain.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
 /// Whether a word stands in a text. Digits must stand as a number of its own, anything else is looked for as it is.
@@ -157,25 +140,18 @@ pub(crate) fn has_word(word: &str, text: &str) -> bool {
     let (word_folded, text) = (fold(word), fold(text));
     let starts = word.starts_with(|c: char| c.is_ascii_digit());
     let ends = word.ends_with(|c: char| c.is_ascii_digit());
-    text.char_indices()
-        .map(|(at, _)| at)
-        .chain([text.len()])
-        .any(|at| {
-            text[at..]
-                .strip_prefix(word_folded.as_str())
-                .is_some_and(|after| {
-                    let cut_before =
-                        starts && text[..at].ends_with(|c: char| c.is_numeric() || c == '.');
-                    let cut_after = ends && after.starts_with(|c: char| c.is_numeric());
-                    !cut_before && !cut_after
-                })
+    text.char_indices().map(|(at, _)| at).chain([text.len()]).any(|at| {
+        text[at..].strip_prefix(word_folded.as_str()).is_some_and(|after| {
+            let cut_before = starts && text[..at].ends_with(|c: char| c.is_numeric() || c == '.');
+            let cut_after = ends && after.starts_with(|c: char| c.is_numeric());
+            !cut_before && !cut_after
         })
+    })
 }
 
 fn as_number(word: &str) -> Option<f64> {
     let chars: Vec<char> = word.chars().collect();
-    let is_number =
-        chars.first().is_some_and(char::is_ascii_digit) && number_end(&chars, 0) == chars.len();
+    let is_number = chars.first().is_some_and(char::is_ascii_digit) && number_end(&chars, 0) == chars.len();
     if is_number { word.parse().ok() } else { None }
 }
 
