@@ -40,7 +40,7 @@ fn late<'a>(world: &'a World, group: &Replica) -> Option<&'a Replica> {
 }
 
 /// The log in which the last run of a member says why it ended.
-fn failure<'a>(logs: &'a [(Subject, Vec<LogReading>)]) -> Option<(&'a Subject, Evidence, &'static str)> {
+fn failure(logs: &[(Subject, Vec<LogReading>)]) -> Option<(&Subject, Evidence, &'static str)> {
     logs.iter().find_map(|(pod, logs)| {
         let log = logs.iter().rev().find(|log| log.failure.is_some())?;
         let (failure, line) = log.failure.as_ref()?;
