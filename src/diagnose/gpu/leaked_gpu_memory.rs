@@ -94,7 +94,7 @@ fn lines(world: &World, node: &NodeGpus, device: &Device) -> Lines {
         }
         // Lines of a pod that names another card are not about this one.
         let other = named.is_none()
-            && world.gpu.devices.values().any(|other| {
+            && world.gpu.devices_of(&device.node).any(|(_, other)| {
                 other.uuid != device.uuid
                     && !other.uuid.is_empty()
                     && world.logs.get(pod).into_iter().flatten().flat_map(|log| &log.lines).any(|line| line.contains(other.uuid.as_str()))

@@ -3,7 +3,7 @@
 use crate::diagnose::support::counted;
 use crate::model::finding::{Code, Finding};
 use crate::model::object::WorkloadKind;
-use crate::model::object::pod::is_gpu_resource;
+use crate::model::object::devices::is_gpu_resource;
 use crate::model::service::Replica;
 use crate::model::state::ReplicaState;
 use crate::model::{Evidence, Place, Subject, time};

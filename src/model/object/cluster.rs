@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::field::Field;
 use super::meta::{Condition, Selector, condition};
-use super::pod::is_gpu_resource;
+use super::devices::is_gpu_resource;
 use crate::model::{Known, Subject};
 
 /// A Node.

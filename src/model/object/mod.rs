@@ -7,6 +7,7 @@ pub mod autoscale;
 pub mod canary;
 pub mod catalogue;
 pub mod cluster;
+pub mod devices;
 pub mod field;
 pub mod meta;
 pub mod network;

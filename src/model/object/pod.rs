@@ -312,46 +312,10 @@ impl PodSpec {
         self.grace_s.unwrap_or(30)
     }
 
-    /// GPUs that it needs on one node: the sum over containers, or the largest init container where that is more.
-    pub fn gpus(&self) -> u32 {
-        let main = self.containers.iter().map(Container::gpus).fold(0, u32::saturating_add);
-        let init = self.init_containers.iter().filter(|c| !c.sidecar).map(Container::gpus).max().unwrap_or(0);
-        let sidecars = self.init_containers.iter().filter(|c| c.sidecar).map(Container::gpus).fold(0, u32::saturating_add);
-        main.saturating_add(sidecars).max(init)
-    }
-
-    /// GPUs that it needs on one node by resource name, by the same rule.
-    pub fn gpu_requests(&self) -> BTreeMap<String, u32> {
-        let names: std::collections::BTreeSet<&String> = self
-            .containers
-            .iter()
-            .chain(&self.init_containers)
-            .flat_map(|container| container.devices.keys())
-            .filter(|name| is_gpu_resource(name))
-            .collect();
-        let of = |container: &Container, name: &str| container.devices.get(name).copied().unwrap_or(0);
-        names
-            .into_iter()
-            .map(|name| {
-                let kept = self.containers.iter().chain(self.init_containers.iter().filter(|c| c.sidecar));
-                let sum = kept.map(|c| of(c, name)).fold(0, u32::saturating_add);
-                let init = self.init_containers.iter().filter(|c| !c.sidecar).map(|c| of(c, name)).max().unwrap_or(0);
-                (name.clone(), sum.max(init))
-            })
-            .filter(|(_, n)| *n > 0)
-            .collect()
-    }
-
     /// All declared ports of the containers, sidecars included.
     pub fn ports(&self) -> impl Iterator<Item = &ContainerPort> {
         self.containers.iter().chain(self.init_containers.iter().filter(|c| c.sidecar)).flat_map(|c| &c.ports)
     }
-}
-
-/// Whether a resource name stands for GPUs that a scheduler counts: whole cards or slices of them.
-pub fn is_gpu_resource(name: &str) -> bool {
-    matches!(name, "nvidia.com/gpu" | "amd.com/gpu" | "gpu.intel.com/i915" | "gpu.intel.com/xe" | "habana.ai/gaudi" | "nvidia.com/gpu.shared")
-        || name.starts_with("nvidia.com/mig-")
 }
 
 impl Container {
@@ -405,11 +369,6 @@ impl Container {
             pre_stop: PreStop::read(&field.at(&["lifecycle", "preStop"])),
             sidecar: field.get("restartPolicy").name().some().as_deref() == Some("Always"),
         }
-    }
-
-    /// GPUs it requests, whole or sliced.
-    pub fn gpus(&self) -> u32 {
-        self.devices.iter().filter(|(name, _)| is_gpu_resource(name)).map(|(_, n)| *n).fold(0, u32::saturating_add)
     }
 
     /// Command and args in one row of words; a single `sh -c` script is split at blanks.

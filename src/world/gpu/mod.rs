@@ -33,6 +33,8 @@ pub struct Gpus {
     pub nodes: BTreeMap<Subject, NodeGpus>,
     /// Cards and MIG slices, as the newest page of each node's exporter shows them.
     pub devices: BTreeMap<Subject, Device>,
+    /// Devices by the pod that the exporter names on them.
+    pub by_pod: BTreeMap<Subject, Vec<Subject>>,
     /// Pods that no node has taken yet, and where they could go.
     pub waiting: BTreeMap<Subject, Waiting>,
     /// Pods that hold GPUs and have served nothing for [`IDLE_S`] or more: since when, and what shows it.
@@ -69,9 +71,15 @@ impl Gpus {
                 devices.extend(devices::read(objects, node, page));
             }
         }
+        let mut by_pod: BTreeMap<Subject, Vec<Subject>> = BTreeMap::new();
+        for (subject, device) in &devices {
+            for pod in device.held_by.iter().flatten() {
+                by_pod.entry(pod.clone()).or_default().push(subject.clone());
+            }
+        }
         let nodes = slots::nodes(objects, &devices, pods_hidden.as_ref());
         let waiting = fit::waiting(objects, replicas, &nodes, hidden.as_ref());
-        Self { nodes, devices, waiting, idle: idle(objects, replicas, now), hidden }
+        Self { nodes, devices, by_pod, waiting, idle: idle(objects, replicas, now), hidden }
     }
 
     /// A sum over all nodes; unknown where nodes or the pods on them were not read.
@@ -86,14 +94,14 @@ impl Gpus {
     }
 
     /// The devices of one node.
-    pub fn devices_of<'a>(&'a self, node: &'a Subject) -> impl Iterator<Item = (&'a Subject, &'a Device)> {
-        self.devices.iter().filter(move |(_, device)| device.node == *node)
+    pub fn devices_of(&self, node: &Subject) -> impl Iterator<Item = (&Subject, &Device)> {
+        let first = node.part("gpu/");
+        self.devices.range(first.clone()..).take_while(move |(device, _)| device.as_str().starts_with(first.as_str()))
     }
 
     /// Compute use of the devices of one pod, 0..1: known only where each of them is its alone.
     pub fn util_of(&self, pod: &Subject) -> Option<Known<f64>> {
-        let own: Vec<&Device> =
-            self.devices.values().filter(|device| device.held_by.as_ref().is_ok_and(|pods| pods.contains(pod))).collect();
+        let own: Vec<&Device> = self.by_pod.get(pod).into_iter().flatten().filter_map(|device| self.devices.get(device)).collect();
         if own.is_empty() {
             return None;
         }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::devices::Device;
-use crate::model::object::pod::is_gpu_resource;
+use crate::model::object::devices::is_gpu_resource;
 use crate::model::object::{Catalogue, Node, Object};
 use crate::model::{Evidence, Known, Subject, Unknown};
 
