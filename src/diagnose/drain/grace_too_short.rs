@@ -7,6 +7,9 @@ use crate::model::{Evidence, Place};
 use crate::world::World;
 use crate::world::forecast::EXIT_S;
 
+/// Most pods named in one finding.
+const NAMED: usize = 8;
+
 pub(super) fn check(world: &World, out: &mut Vec<Finding>) {
     for settings in settings(world) {
         out.extend(by_settings(&settings).or_else(|| by_requests(&settings)));
@@ -93,7 +96,8 @@ fn finding(settings: &Settings, words: String) -> Finding {
     let first = evidence
         .next()
         .unwrap_or_else(|| Evidence::field(&settings.subject, "spec.terminationGracePeriodSeconds", settings.forecast.grace_s.to_string()));
-    Finding::new(Code::GraceTooShort, &settings.subject, words, first).proofs(evidence)
+    let finding = Finding::new(Code::GraceTooShort, &settings.subject, words, first).proofs(evidence);
+    settings.pods.iter().take(NAMED).fold(finding, |finding, replica| finding.also(&replica.subject))
 }
 
 #[cfg(test)]

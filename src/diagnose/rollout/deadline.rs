@@ -47,7 +47,11 @@ fn late(world: &World, replica: &Replica, deadline: i64) -> Option<(i64, Option<
         return None;
     }
     let age = time::seconds_between(object.meta.created?, world.now);
-    let left = replica.eta_s.clone().ok();
+    // An init container's log tells what is left before the engine itself has started.
+    let own = || {
+        replica.engine.as_ref().ok()?.eta_s.as_ref().map(|fact| (fact.value - time::seconds_between(fact.at, world.now) as f64).max(0.0))
+    };
+    let left = replica.eta_s.clone().ok().or_else(own);
     let whole = age as f64 + left.unwrap_or(0.0);
     (whole > deadline as f64).then_some((age, left))
 }

@@ -41,7 +41,7 @@ fn stuck(world: &World, update: &Update, waits: &Replica) -> Option<Finding> {
     };
     // The one that holds it: an old pod with the same claim. One that leaves gives it back.
     let holder = |replica: &&Replica| shares(world, pod, replica).is_some();
-    if update.leaving.iter().any(|replica| holder(replica)) {
+    if update.leaving.iter().any(&holder) {
         return None;
     }
     let holder = update.old.iter().find(|replica| holder(replica))?;
