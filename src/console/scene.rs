@@ -118,10 +118,17 @@ impl Scene {
             Self { headline, world, findings: findings.into(), title: title.into(), rows, worst_first: Vec::new(), by_row, by_target };
         let mut order: Vec<usize> = (0..scene.rows.len()).collect();
         order.sort_by_key(|at| {
-            // What is down stands with what is critical, with or without a finding.
-            scene.rows.get(*at).map(|row| match scene.badness(row) {
-                0 => (0, 0),
-                badness => (scene.worst(row).map_or(3, |finding| finding.severity as u8), badness),
+            // What is down comes after what is critical and before what is not, with or without a finding.
+            scene.rows.get(*at).map(|row| {
+                let badness = scene.badness(row);
+                let rank = match scene.worst(row).map(|finding| finding.severity) {
+                    Some(Severity::Critical) => 0,
+                    _ if badness == 0 => 1,
+                    Some(Severity::Warning) => 2,
+                    Some(Severity::Info) => 3,
+                    None => 4,
+                };
+                (rank, badness)
             })
         });
         scene.worst_first = order;

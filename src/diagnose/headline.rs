@@ -73,7 +73,11 @@ pub fn headline(world: &World, findings: &[&Finding], services: &[&ModelService]
         (None, Some(short), _) if short.state == WorkloadState::Down => of_short(&short),
         (None, _, Some(finding)) => of_finding(finding),
         (None, Some(short), None) => of_short(&short),
-        (None, None, None) => worst.map_or_else(|| quiet(world, services), |finding| of_finding(finding)),
+        // What is merely worth knowing must not hide that nothing was proven.
+        (None, None, None) => match (quiet(world, services), worst) {
+            (Headline { tone: Tone::Good, .. }, Some(finding)) => of_finding(finding),
+            (quiet, _) => quiet,
+        },
     }
 }
 
@@ -133,11 +137,11 @@ fn quiet(world: &World, services: &[&ModelService]) -> Headline {
     let zero = roles().all(|role| role.state == WorkloadState::ScaledToZero);
     let mut text = match (zero, serving.len()) {
         (true, _) => {
-            return say(Tone::Unproven, format!("no finding; {models} scaled to zero: no request is answered until something scales up"));
+            return say(Tone::Unproven, format!("{models} scaled to zero: no request is answered until something scales up"));
         }
-        (false, 0) => format!("no finding on {models}, and none of their replicas was read"),
+        (false, 0) => format!("{models} seen, and none of their replicas was read"),
         (false, all) if proven < all => {
-            format!("no finding; {all} replicas of {models} are Ready by Kubernetes' word, {proven} of them by their engine's own")
+            format!("{all} replicas of {models} are Ready by Kubernetes' word, {proven} of them by their engine's own")
         }
         (false, all) => format!("{all} replicas of {models} serve, by their engines' own word"),
     };
@@ -167,9 +171,14 @@ mod tests {
 
     #[test]
     fn good_news_needs_the_engines_word() {
-        let asked = Kit::new().serving_pod("a", true).owned("a", "StatefulSet", "w").object(set(1)).answer("a", "/health", Ok((200, "")));
-        assert_eq!(of(&asked.build()).tone, Tone::Good);
-        let not_asked = of(&Kit::new().serving_pod("a", true).owned("a", "StatefulSet", "w").object(set(1)).build());
+        let kit = || {
+            let mut kit = Kit::new().serving_pod("a", true).owned("a", "StatefulSet", "w").object(set(1));
+            // Without it a finding says that running requests would be cut.
+            kit.change("pod/s/a", |pod| pod["spec"]["containers"][0]["args"] = json!(["--shutdown-timeout", "20"]));
+            kit
+        };
+        assert_eq!(of(&kit().answer("a", "/health", Ok((200, ""))).build()).tone, Tone::Good);
+        let not_asked = of(&kit().build());
         assert_eq!(not_asked.tone, Tone::Unproven);
         assert!(not_asked.text.contains("0 of them by their engine's own"), "{}", not_asked.text);
     }
