@@ -56,7 +56,7 @@ complete -c modeldeck -n "__fish_modeldeck_using_subcommand findings" -s o -l ou
 wide\t'The same with more columns and every piece of evidence'
 json\t'JSON for programs'
 yaml\t'The same as YAML'"
-complete -c modeldeck -n "__fish_modeldeck_using_subcommand findings" -l fail-on -d 'End with exit code 1 if there is a finding of this severity or a worse one' -r -f -a "critical\t'Requests are lost or soon will be, or nothing can go on'
+complete -c modeldeck -n "__fish_modeldeck_using_subcommand findings" -l fail-on -d 'End with exit code 1 if there is a finding of this severity or a worse one, or if nothing of a role serves' -r -f -a "critical\t'Requests are lost or soon will be, or nothing can go on'
 warning\t'Capacity or safety is lost'
 info\t'Anything worth knowing'"
 complete -c modeldeck -n "__fish_modeldeck_using_subcommand findings" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -9,6 +9,9 @@ use super::exit::Exit;
 use super::load::load;
 use super::out::Out;
 use super::{select, table};
+use crate::diagnose::headline::headline;
+use crate::model::service::ModelService;
+use crate::model::state::WorkloadState;
 use crate::model::{Finding, Severity};
 
 /// List what is wrong or risky, worst first.
@@ -20,7 +23,7 @@ pub(super) struct Args {
     #[command(flatten)]
     view: View,
 
-    /// End with exit code 1 if there is a finding of this severity or a worse one.
+    /// End with exit code 1 if there is a finding of this severity or a worse one, or if nothing of a role serves.
     #[arg(long, value_name = "SEVERITY", value_enum)]
     fail_on: Option<Least>,
 }
@@ -54,10 +57,22 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<Exit, CliError> {
     match args.view.output {
         Format::Json => out.json(&findings.iter().map(|finding| Shown::from(*finding)).collect::<Vec<_>>())?,
         Format::Yaml => out.yaml(&findings.iter().map(|finding| Shown::from(*finding)).collect::<Vec<_>>())?,
-        format => text(&findings, format == Format::Wide, out)?,
+        format => {
+            text(&findings, format == Format::Wide, out)?;
+            // What no rule speaks of is said all the same: the list is read as "what is wrong".
+            let shown: Vec<&ModelService> =
+                loaded.world.services.values().filter(|service| select::within(&service.claim.id.namespace, namespace)).collect();
+            let headline = headline(&loaded.world, &findings, &shown);
+            if !headline.is_finding {
+                out.line(&headline.text)?;
+            }
+        }
     }
+    // A role of which nothing serves is as bad as a critical finding, whether a rule speaks of it or not.
+    let mut shown = loaded.world.services.values().filter(|service| select::within(&service.claim.id.namespace, namespace));
+    let down = shown.any(|service| service.roles.iter().any(|role| role.state == WorkloadState::Down));
     // Worse severities are smaller.
-    let bad = args.fail_on.is_some_and(|least| findings.iter().any(|finding| finding.severity <= least.severity()));
+    let bad = args.fail_on.is_some_and(|least| down || findings.iter().any(|finding| finding.severity <= least.severity()));
     Ok(if bad { Exit::Found } else { Exit::Done })
 }
 
