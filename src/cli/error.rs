@@ -65,7 +65,8 @@ impl CliError {
     pub(super) fn words(&self) -> Option<String> {
         match self {
             Self::Closed | Self::Signal(_) => None,
-            other => Some(other.to_string()),
+            // Names in it come from the command line and from files: they meet the terminal here.
+            other => Some(crate::model::text::clean(&other.to_string()).into_owned()),
         }
     }
 
