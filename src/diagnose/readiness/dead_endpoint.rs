@@ -158,4 +158,20 @@ mod tests {
         let unlisted = Kit::new().serving_pod("a", false).answer("a", "/health", Err("connection refused"));
         assert!(unlisted.build().none(Code::DeadEndpointInRotation));
     }
+
+    #[test]
+    fn fires_on_a_pod_called_ready_whose_engine_has_not_come_up_yet() {
+        use crate::model::state::EngineState;
+        let ready = |status: &'static str| {
+            let mut kit = Kit::new().loading_pod("a").service_listing("a", true, false).answer("a", "/health", Err("connection refused"));
+            kit.change("pod/s/a", |pod| pod["status"]["conditions"][3]["status"] = status.into());
+            kit.build()
+        };
+        let world = ready("True");
+        let engine = &world.world.engines[&crate::model::Subject::pod("s", "a")];
+        assert_ne!(engine.state, EngineState::Dead, "nothing proves that it was ever up");
+        assert!(!world.none(Code::DeadEndpointInRotation));
+        // A slice that lists a pod that is not Ready is another finding.
+        assert!(ready("False").none(Code::DeadEndpointInRotation));
+    }
 }

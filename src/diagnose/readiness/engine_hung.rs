@@ -87,4 +87,15 @@ mod tests {
         let world = Kit::new().pod_with("a", |_| ()).page("a", 0, &vllm_page(0.0, 3.0, 10.0)).build();
         assert!(world.none(Code::EngineHung));
     }
+
+    #[test]
+    fn one_rank_that_stands_still_beside_one_that_moves() {
+        let page =
+            |first: f64, second: f64| vllm_page(2.0, 1.0, first) + &vllm_page(2.0, 6.0, second).replace("engine=\"0\"", "engine=\"1\"");
+        let world = Kit::new().pod_with("a", |_| ()).page("a", -60, &page(10.0, 50.0)).page("a", 0, &page(90.0, 50.0)).build();
+        let finding = world.only(Code::EngineHung);
+        assert!(finding.summary.starts_with("engine 1 of a has work"), "{}", finding.summary);
+        let both_move = Kit::new().pod_with("a", |_| ()).page("a", -60, &page(10.0, 50.0)).page("a", 0, &page(90.0, 60.0)).build();
+        assert!(both_move.none(Code::EngineHung));
+    }
 }
