@@ -76,4 +76,20 @@ mod tests {
     fn silent(#[case] condition: Option<Value>, #[case] containers: &str) {
         assert!(world(condition, containers).none(Code::ReadinessGateUnmet));
     }
+
+    #[test]
+    fn a_pod_that_leaves_or_has_ended_waits_for_nothing() {
+        let leaving = |change: fn(&mut Value)| {
+            Kit::new().pod_with("a", |pod| {
+                pod["spec"]["readinessGates"] = json!([{"conditionType": "x.io/in"}]);
+                pod["status"]["conditions"] = json!([{"type": "ContainersReady", "status": "True"}, {"type": "Ready", "status": "False"}]);
+                change(pod);
+            })
+        };
+        assert!(!leaving(|_| ()).build().none(Code::ReadinessGateUnmet));
+        assert!(leaving(|pod| pod["status"]["conditions"][1]["status"] = "True".into()).build().none(Code::ReadinessGateUnmet));
+        let deleted = leaving(|pod| pod["metadata"]["deletionTimestamp"] = "2026-11-12T10:00:20Z".into());
+        assert!(deleted.build().none(Code::ReadinessGateUnmet));
+        assert!(leaving(|pod| pod["status"]["phase"] = "Failed".into()).build().none(Code::ReadinessGateUnmet));
+    }
 }

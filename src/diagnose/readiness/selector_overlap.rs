@@ -150,4 +150,30 @@ mod tests {
             .build();
         assert!(world.none(Code::SelectorOverlap));
     }
+
+    #[test]
+    fn two_autoscalers_that_say_so_themselves() {
+        let hpa = |name: &str, reason: &str| {
+            json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": name, "namespace": "s"},
+                "spec": {"scaleTargetRef": {"kind": "Deployment", "name": format!("{name}-target")}, "maxReplicas": 3},
+                "status": {"conditions": [{"type": "ScalingActive", "status": "False", "reason": reason}]}})
+        };
+        let finding = Kit::new().object(hpa("one", "AmbiguousSelector")).object(hpa("two", "AmbiguousSelector")).build();
+        assert_eq!(
+            finding.only(Code::SelectorOverlap).subjects[..2].iter().map(|s| s.as_str()).collect::<Vec<_>>(),
+            ["hpa/s/one", "hpa/s/two"]
+        );
+        let other = Kit::new().object(hpa("one", "ScalingDisabled")).object(hpa("two", "ScalingDisabled")).build();
+        assert!(other.none(Code::SelectorOverlap));
+    }
+
+    #[test]
+    fn an_empty_selector_is_no_claim_on_every_pod() {
+        let world = Kit::new()
+            .pod_with("p", |pod| pod["metadata"]["labels"] = json!({"app": "a"}))
+            .object(deployment("one", json!({"app": "a"})))
+            .object(deployment("two", json!({})))
+            .build();
+        assert!(world.none(Code::SelectorOverlap));
+    }
 }

@@ -114,6 +114,24 @@ mod tests {
         assert!(kit(0).build().none(Code::StatusContradiction));
     }
 
+    fn model(name: &str) -> Value {
+        json!({"apiVersion": "x.io/v1", "kind": "Model", "metadata": {"name": name, "namespace": "s"}, "status": {"phase": "Running"}})
+    }
+
+    #[test]
+    fn a_custom_resource_is_judged_by_its_own_engines_and_by_one_that_serves() {
+        assert!(kit(0).object(model("another")).build().none(Code::StatusContradiction), "no engine below it was seen");
+        let one_serves = Kit::new().pod_with("b-0", |_| ()).owned_object("pod/s/b-0", "Model", "m", "x.io/v1").object(model("m"));
+        assert!(one_serves.build().none(Code::StatusContradiction));
+    }
+
+    #[test]
+    fn pods_that_were_not_read_prove_nothing() {
+        let mut kit = kit(2);
+        kit.change("statefulset/s/a", |set| set["status"]["replicas"] = 3.into());
+        assert!(kit.build().none(Code::StatusContradiction), "one of three pods was read");
+    }
+
     #[rstest]
     #[case(json!({"conditions": [{"type": "Ready", "status": "True"}]}), true)]
     #[case(json!({"phase": "Running"}), true)]

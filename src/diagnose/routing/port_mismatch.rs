@@ -177,4 +177,10 @@ mod tests {
             Kit::new().pod_with("a", |pod| pod["spec"]["containers"][0]["args"] = json!(["--port", "8300"])).object(pool(8300)).build();
         assert!(world.none(Code::PortMismatch));
     }
+
+    #[test]
+    fn a_service_before_a_pod_that_declares_no_port_is_not_judged() {
+        let world = Kit::new().pod_with("a", |pod| pod["spec"]["containers"][0]["ports"] = json!([])).object(service(json!(8300))).build();
+        assert!(world.none(Code::PortMismatch));
+    }
 }

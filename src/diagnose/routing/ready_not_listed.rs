@@ -175,4 +175,12 @@ mod tests {
         assert!(Kit::new().pod_with("a", |_| ()).build().none(Code::ReadyNotListed));
         assert!(Kit::new().loading_pod("a").build().none(Code::ReadyNotListed));
     }
+
+    #[test]
+    fn silent_on_a_pod_that_is_not_ready_and_on_one_that_only_the_port_keeps_out() {
+        assert!(Kit::new().loading_pod("a").service_listing("a", false, false).build().none(Code::ReadyNotListed));
+        let pool = json!({"apiVersion": "inference.networking.k8s.io/v1", "kind": "InferencePool", "metadata": {"name": "p", "namespace": "s"},
+            "spec": {"selector": {"matchLabels": {"app": "a"}}, "targetPorts": [{"number": 9999}]}});
+        assert!(Kit::new().pod_with("a", |_| ()).object(pool).build().none(Code::ReadyNotListed));
+    }
 }
