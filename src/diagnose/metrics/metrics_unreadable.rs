@@ -121,4 +121,10 @@ mod tests {
         let world = Kit::new().pod_with("a", |_| ()).answer("a", "/metrics", answer).build();
         assert_eq!(world.none(Code::MetricsUnreadable), !fires);
     }
+
+    #[test]
+    fn a_page_read_since_then_outweighs_an_answer_that_was_none() {
+        let kit = Kit::new().pod_with("a", |_| ()).answer("a", "/metrics", Ok((404, ""))).page("a", 5, &vllm_page(1.0, 0.0, 5.0));
+        assert!(kit.build().none(Code::MetricsUnreadable));
+    }
 }
