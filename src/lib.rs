@@ -10,6 +10,7 @@
 //! | [`world`] | the immutable snapshot made of all facts |
 //! | [`diagnose`] | rules: the snapshot in, findings out |
 //! | [`sources`] | where facts come from |
+//! | [`simulator`] | the embedded cluster |
 //! | [`console`] | the screen |
 //! | [`cli`] | the commands |
 //!
@@ -21,6 +22,7 @@ pub mod console;
 pub mod diagnose;
 pub mod engines;
 pub mod model;
+pub mod simulator;
 pub mod sources;
 pub mod systems;
 pub mod world;

@@ -1,0 +1,4 @@
+//! The Kubernetes API: one store, served over HTTP(S) on loopback and in process as a `tower` service.
+
+pub mod schema;
+pub mod status;
