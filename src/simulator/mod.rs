@@ -4,3 +4,5 @@
 //! the reader cannot hide in the thing that the reader is tested on.
 
 pub mod api;
+pub mod clock;
+pub mod ids;
