@@ -1,4 +1,6 @@
 //! The Kubernetes API: one store, served over HTTP(S) on loopback and in process as a `tower` service.
 
+pub mod patch;
 pub mod schema;
 pub mod status;
+pub mod store;

@@ -4,7 +4,15 @@
 //! (`x-kubernetes-patch-merge-key`, `-patch-strategy`) and the check for unknown fields. Built-in kinds come from a table made
 //! from the API server's own OpenAPI document; custom resources from their CRD. Must not read or change objects.
 
+mod builtin;
+mod crd;
+mod decode;
+
 use std::collections::BTreeMap;
+
+pub use builtin::builtin;
+pub use crd::of_crd;
+pub use decode::{Findings, duplicate_fields, normalise};
 
 /// What a value is, for merging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,13 +46,48 @@ pub struct Strategy<'a> {
     pub replace: bool,
 }
 
+/// What Go's encoder does with a field's zero value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Habit {
+    /// A pointer: what is there stays, what is not there stays away.
+    #[default]
+    Keep,
+    /// `omitempty`: a zero is left out.
+    Drop,
+    /// A struct: always written, empty at least.
+    Empty,
+    /// No `omitempty`: always written, as its zero at least.
+    Zero,
+}
+
+/// What a scalar is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scalar {
+    /// Text.
+    Text,
+    /// Base64 text.
+    Bytes,
+    /// A whole number.
+    Integer,
+    /// Any number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// `resource.Quantity`.
+    Quantity,
+    /// `intstr.IntOrString`.
+    IntOrText,
+    /// `metav1.Time` and `metav1.MicroTime`.
+    Time,
+}
+
 /// One type in a [`Schema`].
 #[derive(Debug, Clone)]
 pub(crate) struct Type {
     /// What it is.
     pub(crate) shape: Shape,
     /// Its named fields, by index.
-    pub(crate) fields: BTreeMap<String, usize>,
+    pub(crate) fields: BTreeMap<String, (usize, Habit)>,
     /// The type of values under other names.
     pub(crate) values: Option<usize>,
     /// The type of its items.
@@ -57,6 +100,24 @@ pub(crate) struct Type {
     pub(crate) strategies: (bool, bool, bool),
     /// Members without a type of their own are kept (`x-kubernetes-preserve-unknown-fields`).
     pub(crate) open: bool,
+    /// What kind of scalar it is.
+    pub(crate) scalar: Option<Scalar>,
+}
+
+impl Type {
+    pub(crate) fn of(shape: Shape) -> Self {
+        Self {
+            shape,
+            fields: BTreeMap::new(),
+            values: None,
+            items: None,
+            keys: Vec::new(),
+            merge_key: None,
+            strategies: (false, false, false),
+            open: false,
+            scalar: None,
+        }
+    }
 }
 
 /// The types of a set of kinds.
@@ -95,13 +156,24 @@ impl<'a> Node<'a> {
     /// The type of the member `name`, of a named field or of a free map's values.
     pub fn field(self, name: &str) -> Option<Node<'a>> {
         let ty = self.ty()?;
-        let at = ty.fields.get(name).copied().or(ty.values)?;
+        let at = ty.fields.get(name).map(|(at, _)| *at).or(ty.values)?;
         Some(Node { schema: self.schema, at })
     }
 
     /// Whether a member of this name may stand here.
     pub fn allows(self, name: &str) -> bool {
         self.ty().is_none_or(|t| t.open || t.values.is_some() || t.shape == Shape::Unknown || t.fields.contains_key(name))
+    }
+
+    /// The named fields with their habits; a free map has none.
+    pub fn fields(self) -> impl Iterator<Item = (&'a str, Node<'a>, Habit)> {
+        let schema = self.schema;
+        self.ty().into_iter().flat_map(|t| &t.fields).map(move |(name, (at, habit))| (name.as_str(), Node { schema, at: *at }, *habit))
+    }
+
+    /// What a scalar is; `None` for what is none or not known.
+    pub fn scalar(self) -> Option<Scalar> {
+        self.ty()?.scalar
     }
 
     /// The type of the items of a list.
