@@ -30,10 +30,7 @@ pub fn json_patch(object: &Value, body: &[u8]) -> ApiResult<Value> {
     let operations: Vec<Value> =
         serde_json::from_slice(body).map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
     if operations.len() > MOST {
-        return Err(ApiError::too_large(format!(
-            "The allowed maximum operations in a JSON patch is {MOST}, got {}",
-            operations.len()
-        )));
+        return Err(ApiError::too_large(format!("The allowed maximum operations in a JSON patch is {MOST}, got {}", operations.len())));
     }
     let mut object = object.clone();
     for operation in operations {

@@ -19,8 +19,7 @@ pub const DEEPEST: usize = 10_000;
 
 /// Reads a patch body that must be an object. `who` is the Go type that the real server names in its error.
 fn object_body(body: &[u8]) -> ApiResult<Value> {
-    let value: Value =
-        serde_json::from_slice(body).map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
+    let value: Value = serde_json::from_slice(body).map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
     match value {
         Value::Object(_) => Ok(value),
         _ => Err(ApiError::bad_request("error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}")),

@@ -92,8 +92,7 @@ fn kind_of(value: &Value) -> &'static str {
 fn walk(value: &mut Value, node: Node<'_>, path: &str, findings: &mut Findings) {
     let mut wrong = |value: &Value, wanted: &str| {
         if findings.wrong.is_none() {
-            findings.wrong =
-                Some(format!("json: cannot unmarshal {} into Go struct field {path} of type {wanted}", kind_of(value)));
+            findings.wrong = Some(format!("json: cannot unmarshal {} into Go struct field {path} of type {wanted}", kind_of(value)));
         }
     };
     match node.shape() {
@@ -141,8 +140,7 @@ fn scalar(value: &mut Value, scalar: Option<Scalar>, wrong: &mut dyn FnMut(&Valu
 /// A quantity as `resource.Quantity` writes it back: no fraction, the largest suffix that loses nothing. What is none stays.
 fn canonical_quantity(text: &str) -> String {
     const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-    const DECIMAL: [(&str, i32); 9] =
-        [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15)];
+    const DECIMAL: [(&str, i32); 9] = [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15)];
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),

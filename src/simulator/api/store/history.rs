@@ -3,9 +3,8 @@
 //! Owns how far back one can go. Must not grow without bound: the oldest changes go first, and who needs them is told so.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -101,16 +100,5 @@ impl History {
         if let Some(last) = self.changes.drain(..gone).next_back() {
             self.floor = self.floor.max(last.revision);
         }
-    }
-}
-
-/// A value that is written out once however many watchers ask.
-#[derive(Debug, Default)]
-pub struct Encoded(OnceLock<Bytes>);
-
-impl Encoded {
-    /// The bytes, made by `encode` the first time.
-    pub fn get(&self, encode: impl FnOnce() -> Bytes) -> Bytes {
-        self.0.get_or_init(encode).clone()
     }
 }

@@ -104,9 +104,8 @@ impl Store {
         if revision < self.revision
             && let Some(shelf) = self.shelves.get(resource)
         {
-            let inside = |place: &Place| {
-                range.namespace.is_none_or(|wanted| wanted == place.0) && range.after.is_none_or(|after| place > after)
-            };
+            let inside =
+                |place: &Place| range.namespace.is_none_or(|wanted| wanted == place.0) && range.after.is_none_or(|after| place > after);
             for change in shelf.history.back_to(revision)?.filter(|change| inside(&change.place)) {
                 match &change.old {
                     Some(old) => found.insert(change.place.clone(), old.clone()),
@@ -180,7 +179,7 @@ impl Store {
         }
     }
 
-    /// Takes a resource away with all its objects (a CRD that is gone): watchers hear of each.
+    /// All resources that ever had an object or a watcher.
     pub fn resources(&self) -> impl Iterator<Item = &GroupResource> {
         self.shelves.keys()
     }
