@@ -1,5 +1,7 @@
 //! The Kubernetes API: one store, served over HTTP(S) on loopback and in process as a `tower` service.
 
+pub mod apply;
+pub mod kinds;
 pub mod patch;
 pub mod schema;
 pub mod status;

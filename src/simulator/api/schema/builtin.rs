@@ -43,6 +43,7 @@ pub fn builtin() -> &'static Schema {
 }
 
 fn read(table: Table) -> Schema {
+    let metadata = table.kinds.get("/v1/ObjectMeta").copied();
     let kinds = table
         .kinds
         .into_iter()
@@ -51,7 +52,12 @@ fn read(table: Table) -> Schema {
             Some(((parts.next()?, parts.next()?, parts.next()?), at))
         })
         .collect();
-    Schema { kinds, types: table.types.into_iter().map(entry).collect() }
+    // Every object and every template has its metadata embedded: always written, empty at least.
+    let mut types: Vec<Type> = table.types.into_iter().map(entry).collect();
+    for field in types.iter_mut().filter_map(|ty| ty.fields.get_mut("metadata")).filter(|field| Some(field.0) == metadata) {
+        field.1 = Habit::Empty;
+    }
+    Schema { kinds, types }
 }
 
 fn entry(entry: Entry) -> Type {
