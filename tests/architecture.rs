@@ -57,7 +57,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("kube", &["sources", "actuate", "operator", "simulator"]),
     ("k8s_openapi", &["sources", "actuate", "operator", "simulator"]),
     ("prometheus_parse", &["engines"]),
-    ("serde_saphyr", &["sources", "cli"]),
+    ("serde_saphyr", &["sources", "cli", "simulator"]),
     ("clap", &["cli"]),
     ("rustix", &["console", "cli"]),
 ];
