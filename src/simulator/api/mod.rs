@@ -2,6 +2,7 @@
 
 pub mod apply;
 pub mod auth;
+pub mod http;
 pub mod kinds;
 pub mod patch;
 pub mod registry;
