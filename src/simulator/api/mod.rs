@@ -2,10 +2,17 @@
 
 pub mod apply;
 pub mod auth;
+pub mod cluster;
+pub mod discovery;
 pub mod http;
+pub mod house;
 pub mod kinds;
 pub mod patch;
 pub mod registry;
 pub mod schema;
+pub mod state;
 pub mod status;
 pub mod store;
+pub mod subresources;
+pub mod table;
+pub mod verbs;

@@ -111,6 +111,8 @@ pub struct ApiError {
     pub details: Option<Value>,
     /// Seconds for the `Retry-After` header, also in the details.
     pub retry_after: Option<u32>,
+    /// The token with which an expired list can go on, in `metadata.continue`.
+    pub next: Option<String>,
 }
 
 /// What a fallible step of the API gives.
@@ -133,7 +135,7 @@ fn details(gr: &GroupResource, name: &str) -> Map<String, Value> {
 impl ApiError {
     /// Any code and reason; `details` is left out.
     pub fn new(code: u16, reason: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code, reason: reason.into(), message: message.into(), details: None, retry_after: None }
+        Self { code, reason: reason.into(), message: message.into(), details: None, retry_after: None, next: None }
     }
 
     /// The same with these details.
@@ -247,6 +249,9 @@ impl ApiError {
     /// The `Status` object.
     pub fn to_value(&self) -> Value {
         let mut status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure" });
+        if let Some(next) = &self.next {
+            status["metadata"]["continue"] = next.clone().into();
+        }
         if let Some(map) = status.as_object_mut() {
             if !self.message.is_empty() {
                 map.insert("message".into(), self.message.clone().into());
