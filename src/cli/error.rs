@@ -47,6 +47,9 @@ pub(super) enum CliError {
     /// The screen can not be shown.
     #[error("{0}")]
     Screen(String),
+    /// The embedded cluster can not be served.
+    #[error("{0}")]
+    Cluster(String),
     /// A signal ended the screen.
     #[error("ended by a signal")]
     #[cfg_attr(not(feature = "tui"), allow(dead_code))]
@@ -77,7 +80,7 @@ impl CliError {
             Self::Bundle(_) => Exit::Input,
             Self::UnknownModel { .. } | Self::AmbiguousModel { .. } => Exit::Model,
             Self::Closed => Exit::Done,
-            Self::Output(_) | Self::Format { .. } | Self::Screen(_) => Exit::Output,
+            Self::Output(_) | Self::Format { .. } | Self::Screen(_) | Self::Cluster(_) => Exit::Output,
             Self::Signal(number) => Exit::Signal(*number),
         }
     }

@@ -4,6 +4,7 @@
 //! findings come from `world` and `diagnose`.
 
 mod args;
+mod cluster;
 mod completions;
 pub mod document;
 mod error;
@@ -43,6 +44,7 @@ enum Command {
     Explain(explain::Args),
     Findings(findings::Args),
     Open(open::Args),
+    Cluster(cluster::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -59,6 +61,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Explain(args) => explain::run(&args, &mut out),
         Command::Findings(args) => findings::run(&args, &mut out),
         Command::Open(args) => open::run(&args, &mut out),
+        Command::Cluster(args) => cluster::run(&args, &mut out),
         Command::Completions(args) => completions::run(&args, &mut out),
         Command::Man(args) => man::run(&args, &mut out),
     };

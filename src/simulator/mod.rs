@@ -6,3 +6,4 @@
 pub mod api;
 pub mod clock;
 pub mod ids;
+pub mod serve;

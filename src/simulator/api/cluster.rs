@@ -502,14 +502,16 @@ where
 
 fn set(response: &mut Response<Body>, name: &'static str, value: &str) {
     if let Ok(value) = http::HeaderValue::from_str(value) {
-        response.headers_mut().append(name, value);
+        match name {
+            "warning" => response.headers_mut().append(name, value).then_some(()),
+            _ => response.headers_mut().insert(name, value).map(|_| ()),
+        };
     }
 }
 
 fn bytes_response(code: u16, media: &str, bytes: Bytes) -> Response<Body> {
     let mut response = Response::new(Full::new(bytes).boxed_unsync());
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response.headers_mut().remove("content-type");
     set(&mut response, "content-type", media);
     set(&mut response, "cache-control", "no-cache, private");
     response

@@ -15,17 +15,21 @@ use serde_json::Value;
 
 use super::state::State;
 use super::status::GroupResource;
-use super::store::{Change, Since};
+use super::store::{Change, Range, Since};
 
 /// What the house remembers between passes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct House {
     seen: u64,
     garbage: garbage::Garbage,
 }
 
-/// The most changes of one resource that a pass reads at once.
-const BATCH: usize = 4096;
+impl Default for House {
+    fn default() -> Self {
+        // The store begins at revision 1, before the first object.
+        Self { seen: 1, garbage: garbage::Garbage::default() }
+    }
+}
 
 impl House {
     /// One pass. Gives whether it changed anything, in which case another is due.
@@ -59,8 +63,20 @@ impl House {
         let resources: Vec<GroupResource> = state.store.resources().cloned().collect();
         let mut changes = Vec::new();
         for resource in resources {
-            if let Since::Changes(list) = state.store.since(&resource, self.seen, BATCH) {
-                changes.extend(list.into_iter().map(|change| (resource.clone(), change)));
+            match state.store.since(&resource, self.seen, usize::MAX) {
+                Since::Changes(list) => changes.extend(list.into_iter().map(|change| (resource.clone(), change))),
+                // More happened than is kept: what is there now counts as new.
+                Since::Expired => changes.extend(state.store.list(&resource, Range::default()).map(|(place, stored)| {
+                    let change = Change {
+                        revision: stored.revision,
+                        at: state.now,
+                        place: place.clone(),
+                        old: None,
+                        object: stored.object.clone(),
+                        gone: false,
+                    };
+                    (resource.clone(), Arc::new(change))
+                })),
             }
         }
         changes.sort_by_key(|(_, change)| change.revision);

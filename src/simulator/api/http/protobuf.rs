@@ -1,145 +1,69 @@
-//! Kubernetes' protobuf envelope for the messages that kubectl's typed commands send.
+//! Kubernetes' protobuf envelope, as kubectl's typed commands send it. Answers are always JSON, which those clients take.
 //!
-//! Owns a table of fields for each of those messages and one small reader. Everything else in protobuf is refused with 415.
+//! Owns one reader over a table of messages that `tests/cluster/schema/protobuf` makes from the `.proto` files (1.36).
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use base64::Engine;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::super::status::{ApiError, ApiResult};
 
-/// What a field holds.
-#[derive(Clone, Copy)]
-enum Holds {
-    Text,
-    Number,
-    Flag,
-    /// A message.
-    Message(&'static [Field]),
-    /// A list of texts.
-    Texts,
-    /// A list of messages.
-    Messages(&'static [Field]),
-    /// A map of texts.
-    Map,
-    /// `metav1.Time`.
-    Time,
-    /// `resource.Quantity`.
-    Quantity,
+/// The deepest nesting that is read.
+const DEEPEST: usize = 64;
+
+#[derive(Deserialize)]
+struct Table {
+    kinds: BTreeMap<String, usize>,
+    messages: Vec<BTreeMap<u64, (String, String)>>,
 }
 
-type Field = (u64, &'static str, Holds);
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        serde_json::from_str(include_str!("protobuf.json")).unwrap_or(Table { kinds: BTreeMap::new(), messages: Vec::new() })
+    })
+}
 
-use Holds::{Flag, Map as TextMap, Message, Messages, Number, Quantity, Text, Texts, Time};
-
-const OWNER: &[Field] = &[
-    (1, "kind", Text),
-    (3, "name", Text),
-    (4, "uid", Text),
-    (5, "apiVersion", Text),
-    (6, "controller", Flag),
-    (7, "blockOwnerDeletion", Flag),
-];
-const METADATA: &[Field] = &[
-    (1, "name", Text),
-    (2, "generateName", Text),
-    (3, "namespace", Text),
-    (5, "uid", Text),
-    (6, "resourceVersion", Text),
-    (7, "generation", Number),
-    (8, "creationTimestamp", Time),
-    (11, "labels", TextMap),
-    (12, "annotations", TextMap),
-    (13, "ownerReferences", Messages(OWNER)),
-    (14, "finalizers", Texts),
-];
-const RESOURCE_ATTRIBUTES: &[Field] = &[
-    (1, "namespace", Text),
-    (2, "verb", Text),
-    (3, "group", Text),
-    (4, "version", Text),
-    (5, "resource", Text),
-    (6, "subresource", Text),
-    (7, "name", Text),
-];
-const PATH_ATTRIBUTES: &[Field] = &[(1, "path", Text), (2, "verb", Text)];
-const OWN_ACCESS: &[Field] =
-    &[(1, "resourceAttributes", Message(RESOURCE_ATTRIBUTES)), (2, "nonResourceAttributes", Message(PATH_ATTRIBUTES))];
-const ACCESS: &[Field] = &[
-    (1, "resourceAttributes", Message(RESOURCE_ATTRIBUTES)),
-    (2, "nonResourceAttributes", Message(PATH_ATTRIBUTES)),
-    (3, "user", Text),
-    (4, "groups", Texts),
-    (6, "uid", Text),
-];
-const DELETE: &[Field] = &[
-    (1, "gracePeriodSeconds", Number),
-    (2, "preconditions", Message(&[(1, "uid", Text), (2, "resourceVersion", Text)])),
-    (3, "orphanDependents", Flag),
-    (4, "propagationPolicy", Text),
-    (5, "dryRun", Texts),
-];
-const TARGET_REF: &[Field] = &[(1, "kind", Text), (2, "name", Text), (3, "apiVersion", Text)];
-const HPA_V1: &[Field] = &[
-    (1, "scaleTargetRef", Message(TARGET_REF)),
-    (2, "minReplicas", Number),
-    (3, "maxReplicas", Number),
-    (4, "targetCPUUtilizationPercentage", Number),
-];
-const METRIC_TARGET: &[Field] =
-    &[(1, "type", Text), (2, "value", Quantity), (3, "averageValue", Quantity), (4, "averageUtilization", Number)];
-const METRIC: &[Field] = &[(1, "type", Text), (4, "resource", Message(&[(1, "name", Text), (2, "target", Message(METRIC_TARGET))]))];
-const HPA_V2: &[Field] = &[
-    (1, "scaleTargetRef", Message(TARGET_REF)),
-    (2, "minReplicas", Number),
-    (3, "maxReplicas", Number),
-    (4, "metrics", Messages(METRIC)),
-];
-const TOKEN: &[Field] = &[
-    (1, "audiences", Texts),
-    (3, "boundObjectRef", Message(&[(1, "kind", Text), (2, "apiVersion", Text), (3, "name", Text), (4, "uid", Text)])),
-    (4, "expirationSeconds", Number),
-];
-
-fn message(api_version: &str, kind: &str) -> Option<Vec<Field>> {
-    let with = |second: Field| Some(vec![(1, "metadata", Message(METADATA)), second]);
-    match (api_version, kind) {
-        ("authorization.k8s.io/v1", "SelfSubjectAccessReview") => with((2, "spec", Message(OWN_ACCESS))),
-        ("authorization.k8s.io/v1", "SubjectAccessReview" | "LocalSubjectAccessReview") => with((2, "spec", Message(ACCESS))),
-        ("authorization.k8s.io/v1", "SelfSubjectRulesReview") => with((2, "spec", Message(&[(1, "namespace", Text)]))),
-        ("authentication.k8s.io/v1", "SelfSubjectReview") => Some(vec![(1, "metadata", Message(METADATA))]),
-        ("authentication.k8s.io/v1", "TokenRequest") => with((2, "spec", Message(TOKEN))),
-        ("autoscaling/v1", "HorizontalPodAutoscaler") => with((2, "spec", Message(HPA_V1))),
-        ("autoscaling/v2", "HorizontalPodAutoscaler") => with((2, "spec", Message(HPA_V2))),
-        ("policy/v1", "Eviction") => with((2, "deleteOptions", Message(DELETE))),
-        (_, "DeleteOptions") => Some(DELETE.to_vec()),
-        _ => None,
+fn message(api_version: &str, kind: &str) -> Option<usize> {
+    if kind == "DeleteOptions" {
+        return table().kinds.get("/v1/DeleteOptions").copied();
     }
+    let name = if api_version.contains('/') { format!("{api_version}/{kind}") } else { format!("/{api_version}/{kind}") };
+    table().kinds.get(&name).copied()
 }
 
 /// Reads the envelope and the message in it.
 ///
 /// # Errors
-/// 400 for what is no envelope, 415 for a message that is not in the table.
+/// 400 for what is no envelope or is cut short, 415 for a kind that is not in the table.
 pub fn decode(body: &[u8]) -> ApiResult<Value> {
-    let wrong = || ApiError::bad_request("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
-    let unknown = body.strip_prefix(b"k8s\0").ok_or_else(wrong)?;
-    let mut parts = Parts(unknown);
+    let prefix = || ApiError::bad_request("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
+    let wrong = || ApiError::bad_request("unable to decode the protobuf message: unexpected EOF or wire type");
+    let mut parts = Parts(body.strip_prefix(b"k8s\0").ok_or_else(prefix)?);
     let (mut api_version, mut kind, mut raw): (String, String, &[u8]) = (String::new(), String::new(), &[]);
-    while let Some((number, wire)) = parts.next().map_err(|()| wrong())? {
+    while let Some((number, wire)) = parts.next().ok_or_else(wrong)? {
         match (number, wire) {
             (1, Wire::Bytes(meta)) => {
-                let read = fields(meta, &[(1, "apiVersion", Text), (2, "kind", Text)], 0).ok_or_else(wrong)?;
-                let text = |name: &str| read.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-                (api_version, kind) = (text("apiVersion"), text("kind"));
+                let mut meta = Parts(meta);
+                while let Some((number, wire)) = meta.next().ok_or_else(wrong)? {
+                    match (number, wire) {
+                        (1, Wire::Bytes(b)) => api_version = String::from_utf8_lossy(b).into_owned(),
+                        (2, Wire::Bytes(b)) => kind = String::from_utf8_lossy(b).into_owned(),
+                        _ => {}
+                    }
+                }
             }
             (2, Wire::Bytes(bytes)) => raw = bytes,
             _ => {}
         }
     }
     let known = message(&api_version, &kind).ok_or_else(|| {
-        ApiError::unsupported_media_type(format!("protobuf is not read for {kind} in {api_version:?}; send application/json"))
+        ApiError::unsupported_media_type(format!("protobuf is not read for {kind:?} in {api_version:?}; send application/json"))
     })?;
-    let mut object = fields(raw, &known, 0).ok_or_else(wrong)?;
+    let mut object = read(raw, known, 0).ok_or_else(wrong)?;
     object.insert("apiVersion".into(), api_version.into());
     object.insert("kind".into(), kind.into());
     Ok(Value::Object(object))
@@ -148,110 +72,180 @@ pub fn decode(body: &[u8]) -> ApiResult<Value> {
 enum Wire<'a> {
     Number(u64),
     Bytes(&'a [u8]),
+    Double(f64),
     Other,
 }
 
 struct Parts<'a>(&'a [u8]);
 
 impl<'a> Parts<'a> {
-    fn varint(&mut self) -> Result<u64, ()> {
+    fn varint(&mut self) -> Option<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
-            let (first, rest) = self.0.split_first().ok_or(())?;
+            let (first, rest) = self.0.split_first()?;
             self.0 = rest;
             value |= u64::from(first & 0x7f) << shift;
             if first & 0x80 == 0 {
-                return Ok(value);
+                return Some(value);
             }
         }
-        Err(())
+        None
     }
 
-    fn take(&mut self, length: u64) -> Result<&'a [u8], ()> {
-        let (taken, rest) = usize::try_from(length).ok().and_then(|n| self.0.split_at_checked(n)).ok_or(())?;
+    fn take(&mut self, length: u64) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(usize::try_from(length).ok()?)?;
         self.0 = rest;
-        Ok(taken)
+        Some(taken)
     }
 
-    fn next(&mut self) -> Result<Option<(u64, Wire<'a>)>, ()> {
+    /// The next field: `None` when the bytes are broken, `Some(None)` at their end.
+    #[allow(clippy::option_option)]
+    fn next(&mut self) -> Option<Option<(u64, Wire<'a>)>> {
         if self.0.is_empty() {
-            return Ok(None);
+            return Some(None);
         }
         let key = self.varint()?;
         let wire = match key & 7 {
             0 => Wire::Number(self.varint()?),
-            1 => self.take(8).map(|_| Wire::Other)?,
+            1 => Wire::Double(f64::from_le_bytes(self.take(8)?.try_into().ok()?)),
             2 => {
                 let length = self.varint()?;
                 Wire::Bytes(self.take(length)?)
             }
             5 => self.take(4).map(|_| Wire::Other)?,
-            _ => return Err(()),
+            _ => return None,
         };
-        Ok(Some((key >> 3, wire)))
+        Some(Some((key >> 3, wire)))
     }
 }
 
-fn text(bytes: &[u8]) -> Value {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.into(),
-        Err(_) => base64::engine::general_purpose::STANDARD.encode(bytes).into(),
+fn read(bytes: &[u8], message: usize, depth: usize) -> Option<Map<String, Value>> {
+    if depth > DEEPEST {
+        return None;
     }
-}
-
-fn fields(bytes: &[u8], known: &[Field], depth: usize) -> Option<Map<String, Value>> {
+    let fields = table().messages.get(message)?;
     let mut object = Map::new();
     let mut parts = Parts(bytes);
-    while let Some((number, wire)) = parts.next().ok()? {
-        let Some((_, name, holds)) = known.iter().find(|(n, _, _)| *n == number) else { continue };
-        let list = |object: &mut Map<String, Value>, value: Value| {
-            if let Some(items) = object.entry(*name).or_insert_with(|| json!([])).as_array_mut() {
-                items.push(value);
+    while let Some((number, wire)) = parts.next()? {
+        let Some((name, holds)) = fields.get(&number) else { continue };
+        if let Some(inner) = holds.strip_prefix('[') {
+            let item = value(&wire, inner, depth)?;
+            if let Some(list) = object.entry(name.clone()).or_insert_with(|| json!([])).as_array_mut() {
+                list.push(item);
             }
-        };
-        match (holds, wire) {
-            (Text, Wire::Bytes(b)) => {
-                // Go writes empty texts; JSON leaves them out.
-                if !b.is_empty() {
-                    object.insert((*name).to_owned(), text(b));
-                }
+        } else if let Some(inner) = holds.strip_prefix('{') {
+            let Wire::Bytes(pair) = wire else { return None };
+            let (key, item) = entry(pair, inner, depth)?;
+            if let Some(map) = object.entry(name.clone()).or_insert_with(|| json!({})).as_object_mut() {
+                map.insert(key, item);
             }
-            (Number, Wire::Number(n)) => {
-                object.insert((*name).to_owned(), (n as i64).into());
+        } else if let Some(inner) = holds.strip_prefix('<') {
+            if let Value::Object(members) = value(&wire, inner, depth)? {
+                object.extend(members);
             }
-            (Flag, Wire::Number(n)) => {
-                object.insert((*name).to_owned(), (n != 0).into());
+        } else {
+            let found = value(&wire, holds, depth)?;
+            // Go writes empty texts and times for what JSON leaves out.
+            if !(found.is_null() || (holds == "s" && found == "")) {
+                object.insert(name.clone(), found);
             }
-            (Message(inner), Wire::Bytes(b)) if depth < 16 => {
-                object.insert((*name).to_owned(), Value::Object(fields(b, inner, depth + 1)?));
-            }
-            (Texts, Wire::Bytes(b)) => list(&mut object, text(b)),
-            (Messages(inner), Wire::Bytes(b)) if depth < 16 => {
-                let item = Value::Object(fields(b, inner, depth + 1)?);
-                list(&mut object, item);
-            }
-            (TextMap, Wire::Bytes(b)) => {
-                let pair = fields(b, &[(1, "k", Text), (2, "v", Text)], depth + 1)?;
-                let of = |k: &str| pair.get(k).and_then(Value::as_str).unwrap_or_default().to_owned();
-                if let Some(map) = object.entry(*name).or_insert_with(|| json!({})).as_object_mut() {
-                    map.insert(of("k"), of("v").into());
-                }
-            }
-            (Quantity, Wire::Bytes(b)) => {
-                let quantity = fields(b, &[(1, "string", Text)], depth + 1)?;
-                object.insert((*name).to_owned(), quantity.get("string").cloned().unwrap_or_else(|| "0".into()));
-            }
-            (Time, Wire::Bytes(b)) => {
-                let seconds = fields(b, &[(1, "s", Number)], depth + 1)?;
-                let at = seconds.get("s").and_then(Value::as_i64).and_then(|s| jiff::Timestamp::from_second(s).ok());
-                if let Some(at) = at.filter(|at| at.as_second() > 0) {
-                    object.insert((*name).to_owned(), crate::simulator::clock::seconds(at).into());
-                }
-            }
-            _ => {}
         }
     }
     Some(object)
+}
+
+fn entry(pair: &[u8], holds: &str, depth: usize) -> Option<(String, Value)> {
+    let (mut key, mut item) = (String::new(), None);
+    let mut parts = Parts(pair);
+    while let Some((number, wire)) = parts.next()? {
+        match (number, wire) {
+            (1, Wire::Bytes(b)) => key = String::from_utf8_lossy(b).into_owned(),
+            (2, wire) => item = Some(value(&wire, holds, depth)?),
+            _ => {}
+        }
+    }
+    Some((key, item.unwrap_or_else(|| if holds == "Q" { "0".into() } else { "".into() })))
+}
+
+fn value(wire: &Wire<'_>, holds: &str, depth: usize) -> Option<Value> {
+    Some(match (holds, wire) {
+        ("s", Wire::Bytes(b)) => std::str::from_utf8(b).ok()?.into(),
+        ("y", Wire::Bytes(b)) => base64::engine::general_purpose::STANDARD.encode(b).into(),
+        ("i", Wire::Number(n)) => (*n as i64).into(),
+        ("b", Wire::Number(n)) => (*n != 0).into(),
+        ("d", Wire::Double(d)) => (*d).into(),
+        ("T" | "M", Wire::Bytes(b)) => {
+            let (seconds, nanos) = numbers(b)?;
+            match jiff::Timestamp::new(seconds, i32::try_from(nanos).ok()?) {
+                Ok(at) if seconds > 0 && holds == "T" => crate::simulator::clock::seconds(at).into(),
+                Ok(at) if seconds > 0 => crate::simulator::clock::micros(at).into(),
+                _ => Value::Null,
+            }
+        }
+        ("D", Wire::Bytes(b)) => {
+            let (nanos, _) = numbers(b)?;
+            format!("{}s", nanos / 1_000_000_000).into()
+        }
+        ("Q", Wire::Bytes(b)) => match first_text(b)? {
+            text if text.is_empty() => "0".into(),
+            text => text.into(),
+        },
+        ("I", Wire::Bytes(b)) => {
+            let (mut kind, mut number, mut text) = (0, 0, String::new());
+            let mut parts = Parts(b);
+            while let Some((field, wire)) = parts.next()? {
+                match (field, wire) {
+                    (1, Wire::Number(n)) => kind = n,
+                    (2, Wire::Number(n)) => number = n as i64,
+                    (3, Wire::Bytes(b)) => text = String::from_utf8_lossy(b).into_owned(),
+                    _ => {}
+                }
+            }
+            if kind == 1 { text.into() } else { number.into() }
+        }
+        ("R", Wire::Bytes(b)) => {
+            let raw = first_bytes(b)?;
+            serde_json::from_slice(raw).unwrap_or(Value::Null)
+        }
+        (list, Wire::Bytes(b)) if list.starts_with('L') => {
+            let mut items = Vec::new();
+            let mut parts = Parts(b);
+            while let Some((_, wire)) = parts.next()? {
+                items.push(value(&wire, list.get(1..)?, depth + 1)?);
+            }
+            items.into()
+        }
+        (message, Wire::Bytes(b)) => Value::Object(read(b, message.parse().ok()?, depth + 1)?),
+        _ => return None,
+    })
+}
+
+/// The first two numbers of a message.
+fn numbers(bytes: &[u8]) -> Option<(i64, i64)> {
+    let (mut first, mut second) = (0, 0);
+    let mut parts = Parts(bytes);
+    while let Some((field, wire)) = parts.next()? {
+        match (field, wire) {
+            (1, Wire::Number(n)) => first = n as i64,
+            (2, Wire::Number(n)) => second = n as i64,
+            _ => {}
+        }
+    }
+    Some((first, second))
+}
+
+fn first_bytes(bytes: &[u8]) -> Option<&[u8]> {
+    let mut parts = Parts(bytes);
+    while let Some((field, wire)) = parts.next()? {
+        if let (1, Wire::Bytes(b)) = (field, wire) {
+            return Some(b);
+        }
+    }
+    Some(&[])
+}
+
+fn first_text(bytes: &[u8]) -> Option<String> {
+    first_bytes(bytes).map(|b| String::from_utf8_lossy(b).into_owned())
 }
 
 #[cfg(test)]
@@ -263,24 +257,42 @@ mod tests {
         [&[(number << 3) | 2, bytes.len() as u8], bytes].concat()
     }
 
+    fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
+        let meta = [field(1, api_version.as_bytes()), field(2, kind.as_bytes())].concat();
+        [b"k8s\0".to_vec(), field(1, &meta), field(2, raw)].concat()
+    }
+
     #[test]
     fn a_review_is_read_and_what_is_cut_short_is_refused() {
         let attributes = [field(1, b"ns"), field(2, b"get"), field(5, b"pods")].concat();
-        let raw = field(2, &field(1, &attributes));
-        let meta = [field(1, b"authorization.k8s.io/v1"), field(2, b"SelfSubjectAccessReview")].concat();
-        let body = [b"k8s\0".to_vec(), field(1, &meta), field(2, &raw)].concat();
+        let body = envelope("authorization.k8s.io/v1", "SelfSubjectAccessReview", &field(2, &field(1, &attributes)));
         let review = decode(&body).unwrap();
         assert_eq!(review["spec"]["resourceAttributes"], json!({"namespace":"ns","verb":"get","resource":"pods"}));
         for cut in 0..body.len() {
             let _ = decode(&body[..cut]);
         }
         assert_eq!(decode(b"k8s\0\x0a\xff").unwrap_err().code, 400);
+        assert_eq!(decode(&envelope("x/v1", "Y", b"")).unwrap_err().code, 415);
+    }
+
+    #[test]
+    fn inline_messages_maps_quantities_and_ports_are_read() {
+        // A container: resources.limits {cpu: "1"}, ports[0] {containerPort: 80}; a volume with an inline emptyDir.
+        let limit = field(1, &[field(1, b"cpu"), field(2, &field(1, b"1"))].concat());
+        let container = [field(1, b"c"), field(8, &limit), field(6, &[0x18, 80])].concat();
+        let volume = [field(1, b"v"), field(2, &field(2, b""))].concat();
+        let pod = field(2, &[field(1, &volume), field(2, &container)].concat());
+        let pod = decode(&envelope("v1", "Pod", &pod)).unwrap();
+        assert_eq!(pod["spec"]["volumes"], json!([{"name":"v","emptyDir":{}}]));
+        let container = json!([{"name":"c","resources":{"limits":{"cpu":"1"}},"ports":[{"containerPort":80}]}]);
+        assert_eq!(pod["spec"]["containers"], container);
     }
 
     proptest::proptest! {
         #[test]
         fn any_bytes_are_read_without_panic(bytes: Vec<u8>) {
-            let _ = decode(&[b"k8s\0".to_vec(), bytes].concat());
+            let _ = decode(&[b"k8s\0".to_vec(), bytes.clone()].concat());
+            let _ = decode(&envelope("v1", "Pod", bytes.get(..100).unwrap_or(&bytes)));
         }
     }
 }
