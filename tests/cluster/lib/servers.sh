@@ -29,6 +29,10 @@ start_control_plane() {
   start_apiserver
   wait_for 120 "the API server" admin_kubectl get --raw /readyz
   start_controller_manager
+  if [[ -n ${MACHINERY-} ]]; then
+    wait_for 60 "the controller manager" admin_kubectl -n default get serviceaccount default
+    return
+  fi
   start_scheduler
   start_kwok
   wait_for 60 "kwok" admin_kubectl --server "https://$NODE_ADDRESS:10250" get --raw /healthz
@@ -64,11 +68,16 @@ start_apiserver() {
     --audit-policy-file="$WORLD/audit-policy.yaml" --audit-log-path="$LOGS/audit.log"
 }
 
+# The controllers without which the API is not the API: what follows a delete, and what every namespace has.
+readonly MACHINERY_CONTROLLERS=namespace-controller,garbage-collector-controller,serviceaccount-controller,serviceaccount-token-controller,root-ca-certificate-publisher-controller,clusterrole-aggregation-controller
+
 start_controller_manager() {
   # Three controllers hand out pod ranges and routes to nodes: kwok's pods have one range for all.
+  local controllers=*,-node-ipam-controller,-node-route-controller,-cloud-node-lifecycle-controller
+  [[ -z ${MACHINERY-} ]] || controllers=$MACHINERY_CONTROLLERS
   start_server kube-controller-manager "$WORLD/bin/kube-controller-manager" \
     --kubeconfig="$WORLD/controller-manager.kubeconfig" --leader-elect=false --use-service-account-credentials=true \
-    --controllers=*,-node-ipam-controller,-node-route-controller,-cloud-node-lifecycle-controller \
+    --controllers="$controllers" \
     --service-account-private-key-file="$PKI/service-accounts.key" --root-ca-file="$PKI/ca.crt" \
     --cluster-signing-cert-file="$PKI/ca.crt" --cluster-signing-key-file="$PKI/ca.key" \
     --horizontal-pod-autoscaler-sync-period=5s --kube-api-qps=500 --kube-api-burst=1000 \

@@ -1,0 +1,64 @@
+//! Where scripts run: the embedded API in process, or a real server.
+
+use std::sync::Mutex;
+
+use http::{HeaderMap, Request};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use modeldeck::simulator::api::auth::User;
+use modeldeck::simulator::api::cluster::{Cluster, Options};
+
+use crate::bugs::{Bug, Buggy};
+
+pub(crate) struct Target {
+    client: Client,
+    real: bool,
+    #[allow(dead_code)]
+    cluster: Option<Cluster>,
+    /// Runs on one real server must not share namespaces.
+    pub(crate) lock: Mutex<()>,
+}
+
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Body,
+}
+
+impl Target {
+    /// A fresh embedded cluster with the users of the real one.
+    pub(crate) async fn embedded(bug: Option<Bug>) -> Self {
+        let cluster = Cluster::open(Options { start: jiff::Timestamp::now(), ..Options::default() });
+        cluster.add_token("admin-token", User::known("admin", &["system:masters"]));
+        cluster.add_token("alice-token", User::known("alice", &["developers"]));
+        cluster.add_token("bob-token", User::known("bob", &["developers"]));
+        let client = Client::new(Buggy { cluster: cluster.clone(), bug }, "default");
+        Self { client, real: false, cluster: Some(cluster), lock: Mutex::new(()) }
+    }
+
+    /// The real server of `tests/cluster/run`, if there is one.
+    pub(crate) async fn real() -> Option<Self> {
+        let url = std::env::var("MODELDECK_CLUSTER_SERVER").ok()?;
+        let mut config = kube::Config::new(url.parse().unwrap());
+        config.accept_invalid_certs = true;
+        let client = Client::try_from(config).unwrap();
+        Some(Self { client, real: true, cluster: None, lock: Mutex::new(()) })
+    }
+
+    pub(crate) fn is_embedded(&self) -> bool {
+        !self.real
+    }
+
+    pub(crate) async fn send(&self, request: Request<Vec<u8>>) -> Answer {
+        let response = self.client.send(request.map(Body::from)).await.unwrap();
+        let (parts, body) = response.into_parts();
+        Answer { code: parts.status.as_u16(), headers: parts.headers, body }
+    }
+}
+
+/// The whole body as text.
+pub(crate) async fn whole(body: Body) -> String {
+    let bytes = body.collect().await.unwrap().to_bytes();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
