@@ -84,6 +84,9 @@ impl Names {
             if is_uid(bare) {
                 let name = self.name("uid", bare);
                 words.push(word.replace(bare, &name));
+            } else if word.starts_with('(') && bare.len() > 1 && bare.bytes().all(|b| b.is_ascii_digit()) {
+                let name = self.name("version", bare);
+                words.push(word.replace(bare, &name));
             } else if is_time(bare) {
                 words.push(word.replace(bare, "<time>"));
             } else {

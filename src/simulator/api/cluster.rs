@@ -181,7 +181,13 @@ impl Cluster {
         let Some(target) = asked.target.take() else {
             return self.plain(parts.method.as_str(), &asked, &accept, header_of(&parts.headers, "host"));
         };
-        let found = self.shared.state().registry.resource(&target.group, &target.version, &target.resource).cloned();
+        let found = {
+            let state = self.shared.state();
+            if state.registry.group_version(&target.group, &target.version).is_none() {
+                return Ok(text_response(404, "404 page not found\n"));
+            }
+            state.registry.resource(&target.group, &target.version, &target.resource).cloned()
+        };
         let resource = found.ok_or_else(ApiError::no_such_resource)?;
         if resource.namespaced && target.namespace.is_empty() && !target.name.is_empty() && query.get("fieldSelector").is_empty() {
             return Err(ApiError::no_such_resource());

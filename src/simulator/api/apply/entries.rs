@@ -187,6 +187,10 @@ pub fn track_update(node: Option<Node<'_>>, old: Option<&Value>, new: &mut Value
         write(new, Vec::new());
         return;
     }
+    if entries.is_empty() && old.is_some() {
+        // An object that nobody manages stays so until somebody applies.
+        return;
+    }
     for entry in &mut entries {
         entry.set.subtract(&difference.changed);
         entry.set.subtract(&difference.gone);
@@ -201,6 +205,11 @@ pub fn track_update(node: Option<Node<'_>>, old: Option<&Value>, new: &mut Value
         }
     }
     write(new, entries);
+}
+
+/// Whether any entry of an object has the field at a path of steps (`f:spec`, `f:replicas`).
+pub fn owns(object: &Value, path: &[String]) -> bool {
+    read(object).iter().any(|entry| path.iter().try_fold(&entry.set, |set, step| set.below.get(step)).is_some())
 }
 
 fn empty_of(node: Option<Node<'_>>) -> Value {

@@ -18,15 +18,21 @@ use super::set::{Set, compare, item_step, of_object};
 /// 409 with one cause for each field that another manager owns and that would change, unless `force`; 422-like `BadRequest` for list
 /// items without their keys or with the same keys twice.
 pub fn apply(node: Option<Node<'_>>, live: &Value, wishes: &Value, writer: &Writer<'_>, force: bool) -> ApiResult<Value> {
-    check_keys(wishes, node, "")?;
+    let named = wishes.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let kind = wishes.get("kind").and_then(Value::as_str).unwrap_or_default();
+    check_keys(wishes, node, "").map_err(|why| untyped(named, writer.api_version, kind, &why))?;
     let mut entries = read(live);
+    let exists = live.pointer("/metadata/uid").is_some();
+    if entries.is_empty() && exists {
+        entries.push(before_first(node, live, writer));
+    }
     let mut merged = live.clone();
     merge(&mut merged, wishes, node);
     let mut wished = of_object(wishes, node);
     strip(&mut wished, writer);
     let at = entries.iter().position(|entry| entry.is(writer, true));
-    let last = at.map(|at| entries.remove(at).set);
-    if let Some(last) = &last {
+    let last = at.map(|at| entries.remove(at));
+    if let Some(Entry { set: last, .. }) = &last {
         let mut keep = wished.clone();
         entries.iter().for_each(|entry| keep.union(&entry.set));
         give_up(&mut merged, last, &keep, node);
@@ -45,9 +51,27 @@ pub fn apply(node: Option<Node<'_>>, live: &Value, wishes: &Value, writer: &Writ
     if !conflicts.is_empty() {
         return Err(conflict(&conflicts));
     }
-    entries.push(Entry::of(writer, true, wished));
+    let mut own = Entry::of(writer, true, wished);
+    if difference.changed.is_empty() && difference.gone.is_empty() && exists {
+        // Nothing changed but who is named: that has no time.
+        own.time = last.and_then(|last| last.time);
+    }
+    entries.push(own);
     write(&mut merged, entries);
     Ok(merged)
+}
+
+/// The 500 for wishes that fit no type.
+pub fn untyped(name: &str, api_version: &str, kind: &str, why: &str) -> ApiError {
+    ApiError::new(500, "", format!("failed to create typed patch object (/{name}; {api_version}, Kind={kind}): {why}"))
+}
+
+/// All that an object without entries has, as one updater's.
+fn before_first(node: Option<Node<'_>>, live: &Value, writer: &Writer<'_>) -> Entry {
+    let mut set = compare(&json!({"metadata": {}}), live, node).changed;
+    strip(&mut set, writer);
+    let before = Writer { manager: "before-first-apply", subresource: "", ..writer.clone() };
+    Entry::of(&before, false, set)
 }
 
 fn conflict(conflicts: &[(String, String)]) -> ApiError {
@@ -70,8 +94,8 @@ fn conflict(conflicts: &[(String, String)]) -> ApiError {
     ApiError::apply_conflict(format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n")), causes)
 }
 
-/// Refuses keyed lists whose items cannot be told apart.
-fn check_keys(value: &Value, node: Option<Node<'_>>, path: &str) -> ApiResult<()> {
+/// Refuses lists with the same item twice.
+fn check_keys(value: &Value, node: Option<Node<'_>>, path: &str) -> Result<(), String> {
     let Some(node) = node else { return Ok(()) };
     match value {
         Value::Object(members) if node.shape() != Shape::AtomicMap => {
@@ -80,16 +104,11 @@ fn check_keys(value: &Value, node: Option<Node<'_>>, path: &str) -> ApiResult<()
         Value::Array(items) if matches!(node.shape(), Shape::Keyed | Shape::Set) => {
             let mut seen = std::collections::BTreeSet::new();
             for (at, item) in items.iter().enumerate() {
-                let typed = |why: String| ApiError::new(500, "", format!("failed to create typed patch object: {why}"));
-                let Some(step) = item_step(item, node) else {
-                    let keys = node.keys().iter().filter(|key| item.get(key.as_str()).is_none()).cloned().collect::<Vec<_>>().join(", ");
-                    return Err(typed(format!("{path}: element {at}: associative list with keys has an element that omits key field {keys:?}")));
-                };
+                let Some(step) = item_step(item, node) else { continue };
                 if !seen.insert(step.clone()) {
                     let mut only = Set::default();
                     only.below.insert(step, Set { own: true, below: BTreeMap::new() });
-                    let shown = only.paths().concat();
-                    return Err(typed(format!("{path}: duplicate entries for key {shown}")));
+                    return Err(format!("{path}: duplicate entries for key {}", only.paths().concat()));
                 }
                 check_keys(item, node.items(), &format!("{path}[{at}]"))?;
             }
@@ -120,35 +139,29 @@ fn merge(live: &mut Value, wishes: &Value, node: Option<Node<'_>>) {
     }
 }
 
-/// Items of both lists: in the order of the wishes, with those that are not wished where they stood.
+/// Items of both lists: those that only the object has stand before what comes next, the rest in the order of the wishes.
 fn merged_items(mine: Vec<Value>, theirs: &[Value], node: Node<'_>) -> Vec<Value> {
     let wished: Vec<Option<String>> = theirs.iter().map(|item| item_step(item, node)).collect();
-    let mut existing: BTreeMap<String, Value> = BTreeMap::new();
-    let mut before: BTreeMap<Option<String>, Vec<Value>> = BTreeMap::new();
-    let mut waiting = Vec::new();
-    for item in mine {
-        match item_step(&item, node) {
-            Some(step) if wished.contains(&Some(step.clone())) => {
-                before.insert(Some(step.clone()), std::mem::take(&mut waiting));
-                existing.insert(step, item);
-            }
-            _ => waiting.push(item),
-        }
-    }
+    let there: Vec<(Option<String>, Value)> = mine.into_iter().map(|item| (item_step(&item, node), item)).collect();
+    let shared: BTreeMap<String, Value> =
+        there.iter().filter_map(|(step, item)| wished.contains(step).then(|| Some((step.clone()?, item.clone())))?).collect();
+    let mut mine = there.into_iter().peekable();
     let mut result = Vec::new();
     for (step, wish) in wished.into_iter().zip(theirs) {
-        result.extend(before.remove(&step).unwrap_or_default());
-        match step.and_then(|step| existing.remove(&step)) {
-            Some(mut item) => {
+        while let Some((_, item)) = mine.next_if(|(mine, _)| !mine.as_ref().is_some_and(|m| shared.contains_key(m))) {
+            result.push(item);
+        }
+        mine.next_if(|(mine, _)| *mine == step);
+        match step.and_then(|step| shared.get(&step)) {
+            Some(item) => {
+                let mut item = item.clone();
                 merge(&mut item, wish, node.items());
                 result.push(item);
             }
             None => result.push(wish.clone()),
         }
     }
-    // What stood behind the last shared item stays behind it, before what is new at the end.
-    let shared = result.len();
-    result.splice(shared..shared, waiting);
+    result.extend(mine.filter(|(step, _)| !step.as_ref().is_some_and(|s| shared.contains_key(s))).map(|(_, item)| item));
     result
 }
 

@@ -6,5 +6,5 @@ mod entries;
 mod merge;
 mod set;
 
-pub use entries::{Writer, manager_from_user_agent, metadata_node, same_but_times, track_update};
-pub use merge::apply;
+pub use entries::{Writer, manager_from_user_agent, metadata_node, owns, same_but_times, track_update};
+pub use merge::{apply, untyped};

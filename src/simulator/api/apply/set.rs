@@ -131,7 +131,7 @@ pub(super) fn item_step(item: &Value, node: Node<'_>) -> Option<String> {
             let mut keys = Map::new();
             for key in node.keys() {
                 // A port without a protocol is one of TCP: the only default among the keys of built-in lists.
-                let value = item.get(key).cloned().or_else(|| (key == "protocol").then(|| "TCP".into()))?;
+                let value = item.get(key).cloned().unwrap_or_else(|| if key == "protocol" { "TCP".into() } else { Value::Null });
                 keys.insert(key.clone(), value);
             }
             Some(format!("k:{}", Value::Object(keys)))

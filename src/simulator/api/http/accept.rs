@@ -60,8 +60,9 @@ impl Accept {
             true => Err(ApiError::new(
                 406,
                 "NotAcceptable",
-                "only the following media types are accepted: application/json, application/yaml",
-            )),
+                "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/json;stream=watch",
+            )
+            .with_details(serde_json::json!({}))),
             false => Ok(accept),
         }
     }

@@ -96,8 +96,6 @@ pub fn asked(method: &str, path: &str, query: &Query) -> Asked {
         {
             target.name = name;
         }
-    } else if verb == "get" && query.flag("watch") && target.subresource.is_empty() {
-        verb = "watch".to_owned();
     }
     Asked { verb, target: Some(target), path: path.to_owned() }
 }

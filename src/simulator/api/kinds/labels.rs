@@ -134,7 +134,7 @@ fn need(part: &str) -> Result<Need, String> {
         let key = key.trim();
         match super::validate::names::qualified_name(key) {
             errors if errors.is_empty() => Ok(key.to_owned()),
-            errors => Err(format!("key: Invalid value: {key:?}: {}", errors.join("; "))),
+            errors => Err(format!("<nil>: Invalid value: {key:?}: {}", errors.join("; "))),
         }
     };
     let value = |value: &str| -> Result<String, String> {

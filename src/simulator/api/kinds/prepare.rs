@@ -76,8 +76,10 @@ pub fn reset_by_update(has_status: bool) -> &'static [&'static [&'static str]] {
 }
 
 /// Fields that a write to `/status` cannot change.
-pub fn reset_by_status(custom: bool) -> &'static [&'static [&'static str]] {
+pub fn reset_by_status(kind: &str, custom: bool) -> &'static [&'static [&'static str]] {
     match custom {
+        false if kind == "Deployment" => &[&["f:spec"], &["f:metadata", "f:labels"]],
+        false if kind == "Pod" => &[&["f:spec"], &["f:metadata", "f:ownerReferences"]],
         true => &[
             &["f:spec"],
             &["f:metadata", "f:labels"],

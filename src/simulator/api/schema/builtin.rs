@@ -77,6 +77,7 @@ fn entry(entry: Entry) -> Type {
                 "d" => Habit::Drop,
                 "e" => Habit::Empty,
                 "z" => Habit::Zero,
+                "n" => Habit::Null,
                 _ => Habit::Keep,
             };
             (at, habit)

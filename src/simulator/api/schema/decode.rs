@@ -52,6 +52,9 @@ fn walk_map(members: &mut Map<String, Value>, node: Node<'_>, path: &str, findin
                 walk_map(&mut fresh, child, "", &mut Findings::default());
                 members.insert(name.to_owned(), Value::Object(fresh));
             }
+            (Habit::Null, None) => {
+                members.insert(name.to_owned(), Value::Null);
+            }
             (Habit::Zero, None) => {
                 let fresh = match (child.shape(), child.scalar()) {
                     (Shape::Scalar, Some(Scalar::Text)) => Value::from(""),

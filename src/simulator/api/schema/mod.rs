@@ -58,6 +58,8 @@ pub enum Habit {
     Empty,
     /// No `omitempty`: always written, as its zero at least.
     Zero,
+    /// A time that is no pointer: always written, as null at least.
+    Null,
 }
 
 /// What a scalar is.

@@ -129,7 +129,11 @@ pub(super) fn serve(state: &mut State, call: &Call, resource: &Served) -> ApiRes
     set_at(&mut new, &paths(resource).spec, number.into());
     let (manager, api_version) = (call.manager(), resource.api_version());
     let writer = Writer { manager: &manager, api_version: &api_version, subresource: "scale", now: None, reset: &[&["f:status"]] };
-    track_update(resource.stored_node(), Some(&old), &mut new, &writer);
+    // The Scale has the entries that own its number; without any it is an object that nobody manages.
+    let steps: Vec<String> = paths(resource).spec.iter().map(|step| format!("f:{step}")).collect();
+    if super::super::apply::owns(&old, &steps) {
+        track_update(resource.stored_node(), Some(&old), &mut new, &writer);
+    }
     finish(state, call, resource, &old, new, dry)
 }
 

@@ -99,11 +99,11 @@ pub(super) fn of(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Val
         ("", "Namespace") => json_row([&name, &text(object, &["status", "phase"]), &age()]),
         ("", "ConfigMap") => {
             let size = |field: &str| at(object, &[field]).and_then(Value::as_object).map_or(0, |m| m.len());
-            vec![name.into(), (size("data") + size("binaryData")).to_string().into(), age().into()]
+            vec![name.into(), (size("data") + size("binaryData")).into(), age().into()]
         }
         ("", "Secret") => {
             let size = at(object, &["data"]).and_then(Value::as_object).map_or(0, |m| m.len());
-            vec![name.into(), text(object, &["type"]).into(), size.to_string().into(), age().into()]
+            vec![name.into(), text(object, &["type"]).into(), size.into(), age().into()]
         }
         ("", "ServiceAccount") => json_row([&name, &age()]),
         ("", "Endpoints") => json_row([&name, &endpoints(object), &age()]),

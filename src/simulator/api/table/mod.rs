@@ -114,7 +114,7 @@ pub fn row(resource: &Resource, object: &Value, include: Include, now: Timestamp
     };
     let mut row = json!({"cells": cells});
     match include {
-        Include::None => {}
+        Include::None => row["object"] = Value::Null,
         Include::Metadata => row["object"] = metadata_only(object),
         Include::Object => row["object"] = outgoing(resource, object),
     }

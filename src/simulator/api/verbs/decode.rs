@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::apply::metadata_node;
 use super::super::kinds::{defaults, map_mut, prepare, text};
 use super::super::registry::Resource;
-use super::super::schema::{duplicate_fields, normalise};
+use super::super::schema::{builtin, duplicate_fields, normalise};
 use super::super::status::{ApiError, ApiResult};
 use super::incoming;
 
@@ -56,6 +56,13 @@ pub fn check_kind(resource: &Resource, object: &mut Value) -> ApiResult<()> {
     let api_version = resource.api_version();
     if resource.custom.is_some() && given_kind.is_empty() {
         return Err(ApiError::bad_request(format!("Object 'Kind' is missing in '{}'", cut(&object.to_string()))));
+    }
+    let (group, version) = given_version.split_once('/').unwrap_or(("", &given_version));
+    if resource.custom.is_none() && !given_version.is_empty() && !given_kind.is_empty() && builtin().kind(group, version, &given_kind).is_none() {
+        let (kind, version) = (&resource.kind, &resource.version);
+        return Err(ApiError::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {kind}: no kind {given_kind:?} is registered for version {given_version:?} in scheme \"pkg/runtime/scheme.go:111\""
+        )));
     }
     if !given_version.is_empty() && !given_kind.is_empty() && given_version != api_version {
         return Err(ApiError::bad_request(format!(

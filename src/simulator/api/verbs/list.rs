@@ -132,7 +132,7 @@ fn page(state: &State, call: &Call, resource: &Served) -> ApiResult<Page> {
     let wanted: u64 = match version {
         "" => 0,
         text => text.parse().map_err(|_| {
-            ApiError::bad_request(format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"))
+            ApiError::bad_request(format!("invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"))
         })?,
     };
     let newest = state.store.revision();
@@ -149,7 +149,7 @@ fn page(state: &State, call: &Call, resource: &Served) -> ApiResult<Page> {
         "" => (newest, None),
         text => {
             let (revision, place) = read_token(text).ok_or_else(|| {
-                ApiError::bad_request("continue key is not valid: illegal base64 data or an unknown version")
+                ApiError::bad_request("invalid continue token: continue key is not valid: it is no token of this server")
             })?;
             (u64::try_from(revision).unwrap_or(newest), Some(place))
         }

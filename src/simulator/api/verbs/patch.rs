@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::apply::{Writer, apply};
+use super::super::apply::{Writer, apply, untyped};
 use super::super::http::body;
 use super::super::kinds::{prepare, text};
 use super::super::patch::{json_patch, merge_patch, strategic_patch};
@@ -27,14 +27,7 @@ pub fn patch(state: &mut State, call: &Call, resource: &Served) -> ApiResult<Ans
             return Err(unsupported(&["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"]));
         }
         "application/json-patch+json" | "application/merge-patch+json" | "application/strategic-merge-patch+json" => {}
-        _ => {
-            return Err(unsupported(&[
-                "application/json-patch+json",
-                "application/merge-patch+json",
-                "application/strategic-merge-patch+json",
-                "application/apply-patch+yaml",
-            ]));
-        }
+        _ => return Err(ApiError::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with_details(serde_json::json!({}))),
     }
     if call.query.flag("force") {
         let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
@@ -120,8 +113,12 @@ fn applied(state: &mut State, call: &Call, resource: &Served, strictness: Strict
     at_home(resource, &target.namespace, &mut wishes)?;
     // Unknown fields of the wishes are told as for any object; the wishes themselves stay as sent.
     let decoded = decode(resource, wishes.clone(), None)?;
+    if let Some(field) = decoded.complaints.iter().find_map(|c| c.strip_prefix("unknown field \"")?.strip_suffix('"')) {
+        let why = format!(".{field}: field not declared in schema");
+        return Err(untyped(&target.name, &resource.api_version(), &resource.kind, &why));
+    }
     let warnings = super::decode::judge(resource, strictness, decoded.complaints)?;
-    let wishes = known_only(resource, incoming(resource, wishes));
+    let wishes = incoming(resource, wishes);
     let manager = call.manager();
     let (stamp, api_version) = (state.stamp(), resource.api_version());
     let door = target.subresource.as_str();
@@ -131,7 +128,7 @@ fn applied(state: &mut State, call: &Call, resource: &Served, strictness: Strict
         subresource: door,
         now: Some(&stamp),
         reset: match door {
-            "status" => prepare::reset_by_status(resource.custom.is_some()),
+            "status" => prepare::reset_by_status(&resource.kind, resource.custom.is_some()),
             _ => prepare::reset_by_update(resource.has_status()),
         },
     };
@@ -153,32 +150,4 @@ fn applied(state: &mut State, call: &Call, resource: &Served, strictness: Strict
     complete(resource, &mut new);
     let stored = commit(state, &call.user, resource, &old, new, door, dry)?;
     Ok(Answer { code: 200, object: outgoing(resource, &stored), warnings })
-}
-
-/// Without fields that the kind does not have: nobody can own those.
-fn known_only(resource: &Served, mut wishes: Value) -> Value {
-    fn walk(value: &mut Value, node: super::super::schema::Node<'_>) {
-        match value {
-            Value::Object(members) => {
-                members.retain(|name, _| node.allows(name));
-                for (name, child) in members {
-                    if let Some(node) = node.field(name) {
-                        walk(child, node);
-                    }
-                }
-            }
-            Value::Array(items) => {
-                for item in items {
-                    if let Some(node) = node.items() {
-                        walk(item, node);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    if let (None, Some(node)) = (&resource.custom, resource.stored_node()) {
-        walk(&mut wishes, node);
-    }
-    wishes
 }

@@ -69,11 +69,19 @@ pub fn track(state: &State, call: &Call, resource: &Resource, old: Option<&Value
     let (manager, stamp, api_version) = (call.manager(), state.stamp(), resource.api_version());
     let door = call.target.subresource.as_str();
     let reset = match door {
-        "status" => prepare::reset_by_status(resource.custom.is_some()),
+        "status" => prepare::reset_by_status(&resource.kind, resource.custom.is_some()),
         _ => prepare::reset_by_update(resource.has_status()),
     };
     let writer = Writer { manager: &manager, api_version: &api_version, subresource: door, now: Some(&stamp), reset };
     track_update(resource.stored_node(), old, new, &writer);
+}
+
+/// The key under which the real server stores an object, as its errors show it.
+fn key(resource: &Resource, object: &Value) -> String {
+    let group = if resource.custom.is_some() { format!("/{}", resource.gr.group) } else { String::new() };
+    let place = super::super::state::place(object);
+    let home = if place.0.is_empty() { String::new() } else { format!("/{}", place.0) };
+    format!("/registry{group}/{}{home}/{}", resource.gr.resource, place.1)
 }
 
 /// Checks the version and uid that a write expects. `needs` is whether a write must name a version where its kind wants that.
@@ -85,7 +93,11 @@ pub fn check_version(resource: &Resource, old: &Value, new: &Value, needs: bool)
     let (name, given) = (text(old, &["metadata", "name"]), text(new, &["metadata", "resourceVersion"]));
     let uid = text(new, &["metadata", "uid"]);
     if !uid.is_empty() && uid != text(old, &["metadata", "uid"]) {
-        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", text(old, &["metadata", "uid"]));
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            key(resource, old),
+            text(old, &["metadata", "uid"])
+        );
         return Err(ApiError::conflict(&resource.gr, name, &why));
     }
     if given.is_empty() || given == "0" {

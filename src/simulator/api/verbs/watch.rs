@@ -72,7 +72,7 @@ pub fn begin(shared: &Arc<Shared>, state: &mut State, call: &Call, resource: &Se
     let wanted: u64 = match version {
         "" => 0,
         text => text.parse().map_err(|_| {
-            ApiError::bad_request(format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"))
+            ApiError::new(500, "", format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"))
         })?,
     };
     let stored = resource.stored();

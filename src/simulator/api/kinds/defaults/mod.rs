@@ -16,6 +16,7 @@ pub fn fill(group: &str, kind: &str, object: &mut Value) {
         ("", "Pod") => {
             if let Some(spec) = map_mut(object, &["spec"]) {
                 pods::spec(spec);
+                pods::requests(spec);
                 default(spec, "enableServiceLinks", json!(true));
             }
         }

@@ -62,13 +62,19 @@ fn container(container: &mut Map<String, Value>, hosted: bool) {
             default(get, "scheme", json!("HTTP"));
         }
     }
-    if let Some(resources) = container.get_mut("resources").and_then(Value::as_object_mut)
-        && let Some(limits) = resources.get("limits").and_then(Value::as_object).cloned()
-    {
-        let requests = resources.entry("requests").or_insert_with(|| json!({}));
-        if let Some(requests) = requests.as_object_mut() {
-            for (name, limit) in limits {
-                requests.entry(name).or_insert(limit);
+}
+
+/// What a pod asks for when it only says its limits.
+pub(super) fn requests(spec: &mut Map<String, Value>) {
+    for list in ["containers", "initContainers"] {
+        for container in each(spec, list) {
+            let Some(resources) = container.get_mut("resources").and_then(Value::as_object_mut) else { continue };
+            let Some(limits) = resources.get("limits").and_then(Value::as_object).cloned() else { continue };
+            let requests = resources.entry("requests").or_insert_with(|| json!({}));
+            if let Some(requests) = requests.as_object_mut() {
+                for (name, limit) in limits {
+                    requests.entry(name).or_insert(limit);
+                }
             }
         }
     }

@@ -126,13 +126,13 @@ fn owners(object: &Value, causes: &mut Vec<Cause>) {
 }
 
 fn finalizers(object: &Value, causes: &mut Vec<Cause>) {
-    for finalizer in items(object, &["metadata", "finalizers"]).iter().filter_map(Value::as_str) {
+    for (n, finalizer) in items(object, &["metadata", "finalizers"]).iter().enumerate().filter_map(|(n, f)| Some((n, f.as_str()?))) {
         let wrong = names::qualified_name(finalizer);
         causes.extend(wrong.iter().map(|why| Cause::invalid("metadata.finalizers", &finalizer.into(), why)));
         let standard = matches!(finalizer, "orphan" | "foregroundDeletion" | "kubernetes");
         if wrong.is_empty() && !finalizer.contains('/') && !standard {
             let why = "name is neither a standard finalizer name nor is it fully qualified";
-            causes.push(Cause::invalid("metadata.finalizers", &finalizer.into(), why));
+            causes.push(Cause::invalid(format!("metadata.finalizers[{n}]"), &finalizer.into(), why));
         }
     }
 }

@@ -29,14 +29,14 @@ pub(super) fn workload(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
             causes.push(Cause::invalid("spec.selector", &json!({}), why));
         }
     }
-    template(object, causes);
     let labels = at(object, &["spec", "template", "metadata", "labels"]);
-    if let Some(wanted) = LabelSelector::of_object(selector).filter(|_| !empty)
-        && !wanted.matches(labels)
-    {
+    // No selector selects nothing; an empty one was told above.
+    let selected = selector.as_object().is_some_and(Map::is_empty) || LabelSelector::of_object(selector).is_some_and(|s| s.matches(labels));
+    if !selected {
         let shown = labels.cloned().unwrap_or(Value::Null);
         causes.push(Cause::invalid("spec.template.metadata.labels", &shown, "`selector` does not match template `labels`"));
     }
+    template(object, causes);
     let policy = text(object, &["spec", "template", "spec", "restartPolicy"]);
     if !policy.is_empty() && policy != "Always" && ["OnFailure", "Never"].contains(&policy) {
         causes.push(Cause::unsupported("spec.template.spec.restartPolicy", &policy.into(), &["Always"]));
