@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use http::{HeaderMap, Request};
 use http_body_util::BodyExt;
 use kube::Client;
-use kube::client::Body;
+use kube::client::{Body, ConfigExt};
 use modeldeck::simulator::api::auth::User;
 use modeldeck::simulator::api::cluster::{Cluster, Options};
 
@@ -42,7 +42,10 @@ impl Target {
         let url = std::env::var("MODELDECK_CLUSTER_SERVER").ok()?;
         let mut config = kube::Config::new(url.parse().unwrap());
         config.accept_invalid_certs = true;
-        let client = Client::try_from(config).unwrap();
+        // kube's own stack asks again after a 429; what the server says first is what is looked at here.
+        let https = config.rustls_https_connector().unwrap();
+        let hyper = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new()).build(https);
+        let client = Client::new(tower::ServiceBuilder::new().layer(config.base_uri_layer()).service(hyper), "default");
         Some(Self { client, real: true, cluster: None, lock: Mutex::new(()) })
     }
 
@@ -51,14 +54,19 @@ impl Target {
     }
 
     pub(crate) async fn send(&self, request: Request<Vec<u8>>) -> Answer {
-        let response = self.client.send(request.map(Body::from)).await.unwrap();
+        let asked = format!("{} {}", request.method(), request.uri());
+        let sent = self.client.send(request.map(Body::from));
+        let response = tokio::time::timeout(PATIENCE, sent).await.unwrap_or_else(|_| panic!("{asked}: no answer")).unwrap();
         let (parts, body) = response.into_parts();
         Answer { code: parts.status.as_u16(), headers: parts.headers, body }
     }
 }
 
+/// How long an answer may take.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+
 /// The whole body as text.
 pub(crate) async fn whole(body: Body) -> String {
-    let bytes = body.collect().await.unwrap().to_bytes();
+    let bytes = tokio::time::timeout(PATIENCE, body.collect()).await.expect("a body that does not end").unwrap().to_bytes();
     String::from_utf8_lossy(&bytes).into_owned()
 }

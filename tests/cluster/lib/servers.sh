@@ -69,7 +69,7 @@ start_apiserver() {
 }
 
 # The controllers without which the API is not the API: what follows a delete, and what every namespace has.
-readonly MACHINERY_CONTROLLERS=namespace-controller,garbage-collector-controller,serviceaccount-controller,serviceaccount-token-controller,root-ca-certificate-publisher-controller,clusterrole-aggregation-controller
+readonly MACHINERY_CONTROLLERS=namespace-controller,garbage-collector-controller,serviceaccount-controller,serviceaccount-token-controller,root-ca-certificate-publisher-controller,clusterrole-aggregation-controller,persistentvolumeclaim-protection-controller,persistentvolume-protection-controller
 
 start_controller_manager() {
   # Three controllers hand out pod ranges and routes to nodes: kwok's pods have one range for all.

@@ -7,6 +7,7 @@ mod accounts;
 mod crds;
 mod garbage;
 mod namespaces;
+mod protection;
 mod roles;
 
 use std::sync::Arc;
@@ -55,6 +56,7 @@ impl House {
         }
         self.garbage.collect(state, &changes);
         namespaces::finish(state);
+        protection::release_unused(state);
         crds::finish(state, &changes);
         state.store.revision() != before
     }
