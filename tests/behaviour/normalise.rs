@@ -1,6 +1,6 @@
 //! The rules by which traces are made comparable. There are no others.
 //!
-//! 1. uids, and resource versions: named by the order in which they appear.
+//! 1. uids, and resource versions: named by the order in which they appear; those of bookmarks: `<newest>`.
 //! 2. times: `<time>`; ages in tables: `<age>`.
 //! 3. continue tokens, and names that the server generated: `<continue>`, `<generated>`.
 //! 4. addresses and node ports that the server chose: `<address>`, `<port>`.
@@ -62,6 +62,13 @@ impl Names {
             }
             Value::Object(members) => {
                 // Versions are named in the order of keys, which both sides share.
+                let named: Vec<String> = members.keys().filter(|k| k.starts_with("k:{\"uid\":")).cloned().collect();
+                for key in named {
+                    let uid = key.trim_start_matches("k:{\"uid\":\"").trim_end_matches("\"}").to_owned();
+                    let name = self.name("uid", &uid);
+                    let member = members.remove(&key).unwrap_or_default();
+                    members.insert(format!("k:{{\"uid\":\"{name}\"}}"), member);
+                }
                 for (name, member) in members.iter_mut() {
                     self.value(name, member);
                 }

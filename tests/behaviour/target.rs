@@ -31,7 +31,7 @@ impl Target {
     pub(crate) async fn embedded(bug: Option<Bug>) -> Self {
         let cluster = Cluster::open(Options { start: jiff::Timestamp::now(), ..Options::default() });
         cluster.add_token("admin-token", User::known("admin", &["system:masters"]));
-        cluster.add_token("alice-token", User::known("alice", &["developers"]));
+        cluster.add_token("alice-token", User::known("alice", &["developers", "team-a"]));
         cluster.add_token("bob-token", User::known("bob", &["developers"]));
         let client = Client::new(Buggy { cluster: cluster.clone(), bug }, "default");
         Self { client, real: false, cluster: Some(cluster), lock: Mutex::new(()) }

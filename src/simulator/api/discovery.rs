@@ -61,10 +61,22 @@ pub fn resources(registry: &Registry, group: &str, version: &str) -> Option<Valu
     let mut list = Vec::new();
     for resource in &found.resources {
         list.push(plain(resource));
-        list.extend(resource.subresources.iter().map(|(name, sub)| plain_sub(resource, name, sub)));
+        list.extend(subresources(resource).into_iter().map(|(name, sub)| plain_sub(resource, name, sub)));
     }
     let name = join(group, version);
-    Some(json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": list}))
+    let mut document = json!({"kind": "APIResourceList", "groupVersion": name, "resources": list});
+    if !group.is_empty() {
+        document["apiVersion"] = "v1".into();
+    }
+    Some(document)
+}
+
+/// Of custom resources status comes before scale, of built-in ones all by name.
+fn subresources(resource: &Resource) -> Vec<(&String, &Sub)> {
+    match resource.custom {
+        Some(_) => resource.subresources.iter().rev().collect(),
+        None => resource.subresources.iter().collect(),
+    }
 }
 
 fn plain(resource: &Resource) -> Value {
@@ -131,7 +143,7 @@ fn aggregated_resource(resource: &Resource) -> Value {
         }
     }
     if !resource.subresources.is_empty() {
-        let subs = resource.subresources.iter().map(|(name, sub)| {
+        let subs = subresources(resource).into_iter().map(|(name, sub)| {
             json!({"subresource": name, "responseKind": response_kind(resource, &sub.kind, sub.other.as_ref()), "verbs": sub.verbs})
         });
         shown["subresources"] = Value::Array(subs.collect());

@@ -213,7 +213,7 @@ pub fn owns(object: &Value, path: &[String]) -> bool {
 }
 
 fn empty_of(node: Option<Node<'_>>) -> Value {
-    let mut empty = json!({});
+    let mut empty = json!({"metadata": {}});
     if let Some(node) = node {
         normalise(&mut empty, node);
     }

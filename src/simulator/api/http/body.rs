@@ -35,9 +35,9 @@ pub fn media(content_type: &str) -> ApiResult<Media> {
         "" | "application/json" => Ok(Media::Json),
         "application/yaml" => Ok(Media::Yaml),
         "application/vnd.kubernetes.protobuf" => Ok(Media::Protobuf),
-        other => Err(ApiError::unsupported_media_type(format!(
-            "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf (got {other:?})"
-        ))),
+        _ => Err(ApiError::unsupported_media_type(
+            "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf",
+        )),
     }
 }
 
@@ -59,9 +59,30 @@ pub fn yaml(body: &[u8]) -> ApiResult<Value> {
 /// A body that holds an object with `apiVersion` and `kind`.
 ///
 /// # Errors
-/// 400 for what is no such object; 415 for a type that is not read.
-pub fn object(content_type: &str, body: &[u8]) -> ApiResult<Value> {
-    let value = match media(content_type)? {
+/// 400 for what is no such object, which says that it should be a `kind`; 415 for a type that is not read.
+pub fn object(content_type: &str, body: &[u8], kind: &str) -> ApiResult<Value> {
+    let media = media(content_type)?;
+    any(media, body).map_err(|error| match error.code {
+        400 => unrecognized(kind, &error.message, body),
+        _ => error,
+    })
+}
+
+/// The 400 for a body of which not even the kind can be read.
+pub fn unrecognized(kind: &str, why: &str, body: &[u8]) -> ApiError {
+    const SHOWN: usize = 30;
+    let more = if body.len() > SHOWN { " ..." } else { "" };
+    let head = body.get(..SHOWN).unwrap_or(body);
+    let shown = match head.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(head)),
+        Some(_) => format!("{}{more}", head.iter().map(|b| format!("{b:02x}")).collect::<String>()),
+    };
+    ApiError::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why} ({shown})"))
+}
+
+fn any(media: Media, body: &[u8]) -> ApiResult<Value> {
+    let value = match media {
         Media::Json => serde_json::from_slice(body)
             .map_err(|error| ApiError::bad_request(format!("couldn't get version/kind; json parse error: {error}")))?,
         Media::Yaml => yaml(body)?,
@@ -69,9 +90,17 @@ pub fn object(content_type: &str, body: &[u8]) -> ApiResult<Value> {
     };
     match value {
         Value::Object(_) => Ok(value),
-        Value::Null => Err(ApiError::bad_request("Object 'Kind' is missing in 'null'")),
-        _ => Err(ApiError::bad_request(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal into Go value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }",
-        )),
+        Value::Null => Ok(Value::Object(serde_json::Map::new())),
+        other => {
+            let what = match other {
+                Value::Array(_) => "array",
+                Value::String(_) => "string",
+                Value::Bool(_) => "bool",
+                _ => "number",
+            };
+            Err(ApiError::bad_request(format!(
+                "couldn't get version/kind; json parse error: json: cannot unmarshal {what} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+            )))
+        }
     }
 }

@@ -35,7 +35,7 @@ impl Query {
         match self.get(name) {
             "" => Ok(None),
             text => text.parse().map(Some).map_err(|_| {
-                ApiError::bad_request(format!("converting (url.Values) to (options): strconv.ParseInt: parsing {text:?}: invalid syntax"))
+                ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
             }),
         }
     }

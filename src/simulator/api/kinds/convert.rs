@@ -37,7 +37,7 @@ pub fn hpa_to_v1(mut object: Value) -> Value {
     }
     let mut notes = Map::new();
     for (note, part, field) in HPA_NOTES {
-        if let Some(value) = map_mut(&mut object, &[part]).and_then(|map| map.remove(field)) {
+        if let Some(value) = map_mut(&mut object, &[part]).and_then(|map| map.remove(field)).filter(|v| !v.is_null()) {
             notes.insert(note.into(), value.to_string().into());
         }
     }

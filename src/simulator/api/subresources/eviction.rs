@@ -16,7 +16,7 @@ use super::super::verbs::{Answer, Call, Served};
 /// # Errors
 /// 429 when a budget forbids it, 500 when two budgets would have to be asked.
 pub(super) fn evict(state: &mut State, call: &Call, resource: &Served) -> ApiResult<Answer> {
-    let eviction = body::object(&call.content_type, &call.body)?;
+    let eviction = body::object(&call.content_type, &call.body, "Eviction")?;
     let (namespace, name) = (&call.target.namespace, &call.target.name);
     let given = text(&eviction, &["metadata", "name"]);
     if !given.is_empty() && given != name {

@@ -44,7 +44,7 @@ pub fn not_allowed() -> ApiError {
 }
 
 fn bind(state: &mut State, call: &Call, resource: &Served) -> ApiResult<Answer> {
-    let binding = body::object(&call.content_type, &call.body)?;
+    let binding = body::object(&call.content_type, &call.body, "Binding")?;
     let (namespace, name) = (&call.target.namespace, &call.target.name);
     let node = text(&binding, &["target", "name"]).to_owned();
     let Some(old) = state.get(&resource.stored(), namespace, name) else {
@@ -74,7 +74,7 @@ fn bind(state: &mut State, call: &Call, resource: &Served) -> ApiResult<Answer> 
 }
 
 fn token(state: &mut State, call: &Call, resource: &Served) -> ApiResult<Answer> {
-    let mut request = body::object(&call.content_type, &call.body)?;
+    let mut request = body::object(&call.content_type, &call.body, "TokenRequest")?;
     let (namespace, name) = (&call.target.namespace, &call.target.name);
     let Some(account) = state.get(&resource.stored(), namespace, name) else {
         return Err(ApiError::not_found(&resource.gr, name));
@@ -113,7 +113,7 @@ fn token(state: &mut State, call: &Call, resource: &Served) -> ApiResult<Answer>
 }
 
 fn finalize(state: &mut State, call: &Call, resource: &Served) -> ApiResult<Answer> {
-    let object = body::object(&call.content_type, &call.body)?;
+    let object = body::object(&call.content_type, &call.body, &resource.kind)?;
     let decoded = decode::decode(resource, object, None)?;
     let name = &call.target.name;
     let Some(old) = state.get(&resource.stored(), home(resource, ""), name) else {

@@ -103,7 +103,7 @@ pub(super) fn serve(state: &mut State, call: &Call, resource: &Served) -> ApiRes
     let shown = scale_of(resource, &old)?;
     let node = builtin().kind("autoscaling", "v1", "Scale");
     let wanted = match (call.verb.as_str(), kind.as_str()) {
-        ("update", _) => body::object(&call.content_type, &call.body)?,
+        ("update", _) => body::object(&call.content_type, &call.body, "Scale")?,
         (_, "application/json-patch+json") => json_patch(&shown, &call.body)?,
         (_, "application/merge-patch+json") => merge_patch(&shown, &call.body)?,
         (_, "application/strategic-merge-patch+json") => strategic_patch(&shown, &call.body, node)?,

@@ -334,7 +334,7 @@ fn event(object: &Value, name: &str, now: Timestamp) -> Vec<Value> {
         source.into(),
         pick("message", "note").trim().into(),
         first_seen.into(),
-        count.unwrap_or(1).to_string().into(),
+        count.unwrap_or(1).into(),
         name.into(),
     ]
 }
@@ -356,9 +356,9 @@ fn hpa(resource: &Resource, object: &Value, name: &str, age: &str) -> Vec<Value>
         }
         _ => targets(object),
     };
-    let most = number(object, &["spec", "maxReplicas"]).unwrap_or(0).to_string();
-    let now = number(object, &["status", "currentReplicas"]).unwrap_or(0).to_string();
-    json_row([&name, &target, &metrics, &least, &most, &now, &age])
+    let most = number(object, &["spec", "maxReplicas"]).unwrap_or(0);
+    let now = number(object, &["status", "currentReplicas"]).unwrap_or(0);
+    vec![name.into(), target.into(), metrics.into(), least.into(), most.into(), now.into(), age.into()]
 }
 
 fn targets(object: &Value) -> String {

@@ -23,7 +23,7 @@ const LONGEST_BASE: usize = 58;
 pub fn create(state: &mut State, call: &Call, resource: &Served) -> ApiResult<Answer> {
     let strictness = Strictness::parse(call.query.get("fieldValidation"), "CreateOptions")?;
     let dry = call.query.dry_run()?;
-    let object = body::object(&call.content_type, &call.body)?;
+    let object = body::object(&call.content_type, &call.body, &resource.kind)?;
     let decoded = decode(resource, object, Some(&call.body))?;
     let warnings = judge(resource, strictness, decoded.complaints)?;
     let mut object = decoded.object;
@@ -251,5 +251,9 @@ fn own_labels(job: &mut Value, uid: &str) {
         for key in ["batch.kubernetes.io/job-name", "job-name"] {
             labels.insert(key.into(), name.clone().into());
         }
+    }
+    let labels = job.pointer("/spec/template/metadata/labels").cloned();
+    if let (Some(labels), Some(metadata)) = (labels, metadata_mut(job)) {
+        metadata.entry("labels").or_insert(labels);
     }
 }

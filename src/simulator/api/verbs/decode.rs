@@ -6,7 +6,8 @@ use super::super::apply::metadata_node;
 use super::super::kinds::{defaults, map_mut, prepare, text};
 use super::super::registry::Resource;
 use super::super::schema::{builtin, duplicate_fields, normalise};
-use super::super::status::{ApiError, ApiResult};
+use super::super::http::body::unrecognized;
+use super::super::status::{ApiError, ApiResult, Cause};
 use super::incoming;
 
 /// What to do with fields that a kind does not have (`fieldValidation`).
@@ -32,7 +33,7 @@ impl Strictness {
             "Strict" => Ok(Self::Strict),
             other => {
                 let cause =
-                    super::super::status::Cause::unsupported("fieldValidation", &other.into(), &["", "Ignore", "Strict", "Warn"]);
+                    Cause::unsupported("fieldValidation", &other.into(), &["", "Ignore", "Strict", "Warn"]);
                 Err(ApiError::invalid("meta.k8s.io", kind, "", &[cause]))
             }
         }
@@ -55,7 +56,8 @@ pub fn check_kind(resource: &Resource, object: &mut Value) -> ApiResult<()> {
     let (given_version, given_kind) = (text(object, &["apiVersion"]).to_owned(), text(object, &["kind"]).to_owned());
     let api_version = resource.api_version();
     if resource.custom.is_some() && given_kind.is_empty() {
-        return Err(ApiError::bad_request(format!("Object 'Kind' is missing in '{}'", cut(&object.to_string()))));
+        let text = object.to_string();
+        return Err(unrecognized(&resource.kind, &format!("Object 'Kind' is missing in '{text}'"), text.as_bytes()));
     }
     let (group, version) = given_version.split_once('/').unwrap_or(("", &given_version));
     if resource.custom.is_none() && !given_version.is_empty() && !given_kind.is_empty() && builtin().kind(group, version, &given_kind).is_none() {
@@ -69,6 +71,10 @@ pub fn check_kind(resource: &Resource, object: &mut Value) -> ApiResult<()> {
             "the API version in the data ({given_version}) does not match the expected API version ({api_version})"
         )));
     }
+    if resource.custom.is_some() && given_kind != resource.kind {
+        let cause = Cause::invalid("kind", &given_kind.as_str().into(), &format!("must be {}", resource.kind));
+        return Err(ApiError::invalid(&resource.gr.group, &given_kind, text(object, &["metadata", "name"]), &[cause]));
+    }
     if !given_kind.is_empty() && given_kind != resource.kind {
         let (version, kind) = (&resource.version, &resource.kind);
         return Err(ApiError::bad_request(format!(
@@ -81,10 +87,6 @@ pub fn check_kind(resource: &Resource, object: &mut Value) -> ApiResult<()> {
         members.insert("kind".into(), resource.kind.clone().into());
     }
     Ok(())
-}
-
-fn cut(text: &str) -> String {
-    text.chars().take(200).collect()
 }
 
 /// Brings an object of a request into stored form. `body` is its text, for fields that stand in it twice.

@@ -41,10 +41,13 @@ pub fn options(call: &Call) -> ApiResult<Options> {
             options.propagation = "Orphan".into();
         }
     } else {
-        let body = body::object(&call.content_type, &call.body)?;
+        let body = body::object(&call.content_type, &call.body, "DeleteOptions")?;
         let kind = text(&body, &["kind"]);
         if !kind.is_empty() && kind != "DeleteOptions" {
-            return Err(ApiError::bad_request(format!("decoded object cannot be converted to DeleteOptions: {kind}")));
+            let version = text(&body, &["apiVersion"]);
+            return Err(ApiError::bad_request(format!(
+                "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+            )));
         }
         options.grace = number(&body, &["gracePeriodSeconds"]);
         text(&body, &["propagationPolicy"]).clone_into(&mut options.propagation);
@@ -128,6 +131,9 @@ pub fn one(state: &mut State, resource: &Served, namespace: &str, name: &str, op
     let waits = !items(&object, &["metadata", "finalizers"]).is_empty()
         || ((group.as_str(), kind.as_str()) == ("", "Namespace") && !items(&object, &["spec", "finalizers"]).is_empty());
     if !waits && grace == 0 {
+        if let Some(metadata) = metadata_mut(&mut object).filter(|_| marked) {
+            metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
+        }
         let object = if options.dry { old } else { state.take(&stored, object) };
         return Ok(Deleted { object, gone: true });
     }
@@ -136,6 +142,9 @@ pub fn one(state: &mut State, resource: &Served, namespace: &str, name: &str, op
     }
     if (group.as_str(), kind.as_str()) == ("", "Namespace") {
         object["status"]["phase"] = "Terminating".into();
+        if let Some(metadata) = metadata_mut(&mut object) {
+            metadata.remove("deletionGracePeriodSeconds");
+        }
     }
     if object == *old {
         return Ok(Deleted { object: old, gone: false });

@@ -80,6 +80,9 @@ pub fn outgoing(resource: &Resource, stored: &Value) -> Value {
         members.insert("apiVersion".into(), resource.api_version().into());
         members.insert("kind".into(), resource.kind.clone().into());
     }
+    if let (None, false, Some(node)) = (&resource.custom, is_served_as_stored(resource), resource.node()) {
+        super::schema::normalise(&mut object, node);
+    }
     object
 }
 

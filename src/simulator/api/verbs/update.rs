@@ -22,7 +22,7 @@ use super::{Answer, Call, Served, outgoing};
 pub fn update(state: &mut State, call: &Call, resource: &Served) -> ApiResult<Answer> {
     let strictness = Strictness::parse(call.query.get("fieldValidation"), "UpdateOptions")?;
     let dry = call.query.dry_run()?;
-    let object = body::object(&call.content_type, &call.body)?;
+    let object = body::object(&call.content_type, &call.body, &resource.kind)?;
     let decoded = decode(resource, object, Some(&call.body))?;
     let warnings = judge(resource, strictness, decoded.complaints)?;
     let mut new = decoded.object;
@@ -104,7 +104,7 @@ pub fn check_version(resource: &Resource, old: &Value, new: &Value, needs: bool)
         if needs && !takes_blind_updates(group, &resource.kind, resource.custom.is_some()) {
             let shown = Value::from(0);
             let cause = Cause::invalid("metadata.resourceVersion", &shown, "must be specified for an update");
-            return Err(ApiError::invalid(&resource.gr.group, &resource.kind, name, &[cause]));
+            return Err(ApiError::invalid(&resource.gr.group, &resource.gr.resource, name, &[cause]));
         }
         return Ok(());
     }

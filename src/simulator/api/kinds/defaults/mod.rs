@@ -88,7 +88,7 @@ fn service(object: &mut Value) {
     let Some(spec) = map_mut(object, &["spec"]) else { return };
     for port in each(spec, "ports") {
         default(port, "protocol", json!("TCP"));
-        let number = port.get("port").cloned().unwrap_or(Value::Null);
+        let number = port.get("port").cloned().unwrap_or(json!(0));
         if port.get("targetPort").is_none_or(|t| t == &json!(0) || t == &json!("")) {
             port.insert("targetPort".into(), number);
         }

@@ -34,8 +34,6 @@ pub(super) fn fill(kind: &str, object: &mut Value) {
                 && let Some(rolling) = map_mut(object, &["spec", "updateStrategy", "rollingUpdate"])
             {
                 default(rolling, "partition", json!(0));
-                default(rolling, "maxUnavailable", json!(1));
-                // The feature gate of maxUnavailable decides whether the default is written; it is on in 1.36.
             }
             text_default(object, &["spec", "persistentVolumeClaimRetentionPolicy"], "whenDeleted", "Retain");
             text_default(object, &["spec", "persistentVolumeClaimRetentionPolicy"], "whenScaled", "Retain");
@@ -89,10 +87,7 @@ pub(super) fn job(object: &mut Value, path: &[&str]) {
     default(spec, "completionMode", json!("NonIndexed"));
     default(spec, "suspend", json!(false));
     default(spec, "podReplacementPolicy", json!("TerminatingOrFailed"));
-    default(spec, "manualSelector", Value::Null);
-    if spec.get("manualSelector").is_some_and(Value::is_null) {
-        spec.remove("manualSelector");
-    }
+    default(spec, "manualSelector", json!(false));
 }
 
 /// Fills in a CronJob.

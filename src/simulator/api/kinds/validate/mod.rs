@@ -35,6 +35,8 @@ pub fn object(group: &str, kind: &str, object: &Value, namespaced: bool) -> Vec<
 /// The rules of an update: what may not change.
 pub fn update(group: &str, kind: &str, old: &Value, new: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
+    // The real server asks its strategies and itself, and tells both answers.
+    metadata_update(old, new, &mut causes);
     metadata_update(old, new, &mut causes);
     match (group, kind) {
         ("", "Pod") => pods::update(old, new, &mut causes),
@@ -57,7 +59,9 @@ pub fn update(group: &str, kind: &str, old: &Value, new: &Value) -> Vec<Cause> {
             causes.push(Cause::invalid("type", at(new, &["type"]).unwrap_or(&Value::Null), IMMUTABLE));
         }
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") if at(old, &["roleRef"]) != at(new, &["roleRef"]) => {
-            causes.push(Cause::invalid("roleRef", at(new, &["roleRef"]).unwrap_or(&Value::Null), "cannot change roleRef"));
+            let of = |field: &str| text(new, &["roleRef", field]);
+            let shown = serde_json::json!({"APIGroup": of("apiGroup"), "Kind": of("kind"), "Name": of("name")});
+            causes.push(Cause::invalid("roleRef", &shown, "cannot change roleRef"));
         }
         _ => {}
     }
@@ -105,11 +109,11 @@ fn metadata(group: &str, kind: &str, object: &Value, namespaced: bool, causes: &
 
 fn owners(object: &Value, causes: &mut Vec<Cause>) {
     let mut controller = "";
-    for (n, owner) in items(object, &["metadata", "ownerReferences"]).iter().enumerate() {
+    for owner in items(object, &["metadata", "ownerReferences"]) {
         for field in ["apiVersion", "kind", "name", "uid"] {
             if text(owner, &[field]).is_empty() {
                 let why = if matches!(field, "apiVersion") { "version must not be empty" } else { "must not be empty" };
-                causes.push(Cause::invalid(format!("metadata.ownerReferences[{n}].{}", field.replace("apiVersion", "apiVersion")), &"".into(), why));
+                causes.push(Cause::invalid(format!("metadata.ownerReferences.{field}"), &"".into(), why));
             }
         }
         if at(owner, &["controller"]) == Some(&true.into()) {
@@ -182,10 +186,6 @@ fn service(object: &Value, causes: &mut Vec<Cause>) {
     if ports.is_empty() && !headless && kind != "ExternalName" {
         causes.push(Cause::required("spec.ports", ""));
     }
-    if !["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"].contains(&kind) {
-        let known = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-        causes.push(Cause::unsupported("spec.type", &kind.into(), &known));
-    }
     let mut seen = std::collections::BTreeSet::new();
     for (n, port) in ports.iter().enumerate() {
         let path = format!("spec.ports[{n}]");
@@ -196,6 +196,14 @@ fn service(object: &Value, causes: &mut Vec<Cause>) {
             causes.push(Cause::duplicate(format!("{path}.name"), &name.into()));
         }
         pods::port(port, "port", &path, causes);
+        if let Some(number) = at(port, &["targetPort"]).and_then(Value::as_i64).filter(|n| !(1..=65535).contains(n)) {
+            let why = "must be between 1 and 65535, inclusive";
+            causes.push(Cause::invalid(format!("{path}.targetPort"), &number.into(), why));
+        }
+    }
+    if !["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"].contains(&kind) {
+        let known = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+        causes.push(Cause::unsupported("spec.type", &kind.into(), &known));
     }
     let selector = at(object, &["spec", "selector"]).and_then(Value::as_object);
     names::labels(selector, "spec.selector", causes);
@@ -225,12 +233,13 @@ fn role(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
 }
 
 fn binding(object: &Value, causes: &mut Vec<Cause>) {
+    let whole = text(object, &["metadata", "namespace"]).is_empty();
     let role = |field: &str| text(object, &["roleRef", field]);
     if role("apiGroup") != "rbac.authorization.k8s.io" {
         causes.push(Cause::unsupported("roleRef.apiGroup", &role("apiGroup").into(), &["rbac.authorization.k8s.io"]));
     }
     if !["Role", "ClusterRole"].contains(&role("kind")) {
-        causes.push(Cause::unsupported("roleRef.kind", &role("kind").into(), &["ClusterRole", "Role"]));
+        causes.push(Cause::unsupported("roleRef.kind", &role("kind").into(), &["Role", "ClusterRole"]));
     }
     if role("name").is_empty() {
         causes.push(Cause::required("roleRef.name", ""));
@@ -241,9 +250,9 @@ fn binding(object: &Value, causes: &mut Vec<Cause>) {
             causes.push(Cause::required(format!("{path}.name"), ""));
         }
         match text(subject, &["kind"]) {
-            "ServiceAccount" if text(subject, &["namespace"]).is_empty() => causes.push(Cause::required(format!("{path}.namespace"), "")),
+            "ServiceAccount" if text(subject, &["namespace"]).is_empty() && whole => causes.push(Cause::required(format!("{path}.namespace"), "")),
             "ServiceAccount" | "User" | "Group" => {}
-            other => causes.push(Cause::unsupported(format!("{path}.kind"), &other.into(), &["Group", "ServiceAccount", "User"])),
+            other => causes.push(Cause::unsupported(format!("{path}.kind"), &other.into(), &["ServiceAccount", "User", "Group"])),
         }
     }
 }

@@ -32,7 +32,8 @@ fn wide(b: u8) -> bool {
 
 /// RFC 1123 label.
 pub fn label(text: &str) -> Vec<String> {
-    let form = (!framed(text, |b| lower(b) || b == b'-', lower)).then(|| LABEL.to_owned());
+    let fits = framed(text, |b| lower(b) || b == b'-', lower);
+    let form = (!fits).then(|| if subdomain(text).is_empty() { "must not contain dots".to_owned() } else { LABEL.to_owned() });
     longer(text, 63).into_iter().chain(form).collect()
 }
 

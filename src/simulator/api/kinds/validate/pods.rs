@@ -167,7 +167,9 @@ fn amount(quantity: &Value) -> Option<i128> {
 /// A port number in a field of a port.
 pub(super) fn port(port: &Value, field: &str, place: &str, causes: &mut Vec<Cause>) {
     match number(port, &[field]) {
-        None => causes.push(Cause::required(format!("{place}.{field}"), "")),
+        Some(0) if field == "containerPort" => causes.push(Cause::required(format!("{place}.{field}"), "")),
+        None if field == "containerPort" => causes.push(Cause::required(format!("{place}.{field}"), "")),
+        None => causes.push(Cause::invalid(format!("{place}.{field}"), &0.into(), "must be between 1 and 65535, inclusive")),
         Some(1..=65535) => {}
         Some(other) => {
             causes.push(Cause::invalid(format!("{place}.{field}"), &other.into(), "must be between 1 and 65535, inclusive"));

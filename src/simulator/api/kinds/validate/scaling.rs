@@ -8,11 +8,6 @@ use super::super::{at, items, number, text};
 /// An autoscaling/v2 HPA.
 pub(super) fn hpa(object: &Value, causes: &mut Vec<Cause>) {
     let (least, most) = (number(object, &["spec", "minReplicas"]).unwrap_or(1), number(object, &["spec", "maxReplicas"]).unwrap_or(0));
-    for field in ["kind", "name"] {
-        if text(object, &["spec", "scaleTargetRef", field]).is_empty() {
-            causes.push(Cause::required(format!("spec.scaleTargetRef.{field}"), ""));
-        }
-    }
     if least < 1 {
         causes.push(Cause::invalid("spec.minReplicas", &least.into(), "must be greater than or equal to 1"));
     }
@@ -21,6 +16,20 @@ pub(super) fn hpa(object: &Value, causes: &mut Vec<Cause>) {
     }
     if most < least {
         causes.push(Cause::invalid("spec.maxReplicas", &most.into(), "must be greater than or equal to `minReplicas`"));
+    }
+    for field in ["kind", "name"] {
+        if text(object, &["spec", "scaleTargetRef", field]).is_empty() {
+            causes.push(Cause::required(format!("spec.scaleTargetRef.{field}"), ""));
+        }
+    }
+    if text(object, &["spec", "scaleTargetRef", "apiVersion"]).is_empty() {
+        let why = "apiVersion must specify API group";
+        causes.push(Cause::invalid("spec.scaleTargetRef.apiVersion", &"".into(), why));
+    }
+    let outer = items(object, &["spec", "metrics"]).iter().any(|m| matches!(text(m, &["type"]), "Object" | "External"));
+    if least == 0 && !outer {
+        let why = "must specify at least one Object or External metric to support scaling to zero replicas";
+        causes.push(Cause::forbidden("spec.metrics", why));
     }
     for (n, metric) in items(object, &["spec", "metrics"]).iter().enumerate() {
         let known = ["ContainerResource", "External", "Object", "Pods", "Resource"];
