@@ -5,5 +5,6 @@
 
 pub mod api;
 pub mod clock;
+pub mod faults;
 pub mod ids;
 pub mod serve;

@@ -48,11 +48,13 @@ pub struct Options {
     pub start: Timestamp,
     /// Who somebody without credentials is; `None` is nobody.
     pub default_user: Option<User>,
+    /// With roles, namespaces and the rest that every cluster has; without them only members of `system:masters` may do anything.
+    pub furnished: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, keep: 100_000, start: Timestamp::UNIX_EPOCH, default_user: None }
+        Self { seed: 1, keep: 100_000, start: Timestamp::UNIX_EPOCH, default_user: None, furnished: true }
     }
 }
 
@@ -101,7 +103,9 @@ impl Cluster {
     pub fn open(options: Options) -> Self {
         let clock = Clock::starting_at(options.start);
         let mut state = State::new(options.seed, options.keep, clock.now());
-        furnish(&mut state);
+        if options.furnished {
+            furnish(&mut state);
+        }
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
             clock,

@@ -117,7 +117,7 @@ impl Server {
     /// # Errors
     /// When no client certificate can be made.
     pub fn kubeconfig(&self) -> Result<String, ServeError> {
-        let client = self.client("admin", &["system:masters"])?;
+        let client = self.client("kubernetes-admin", &["system:masters"])?;
         Ok(kubeconfig::text(&self.url(), &self.authority(), client.as_ref(), &self.admin_token))
     }
 

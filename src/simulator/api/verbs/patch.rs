@@ -52,7 +52,13 @@ pub fn patch(state: &mut State, call: &Call, resource: &Served) -> ApiResult<Ans
     let warnings = match strictness {
         Strictness::Ignore => Vec::new(),
         Strictness::Strict if !complaints.is_empty() => {
-            return Err(not_that(&patched, &format!("strict decoding error: {}", complaints.join(", "))));
+            let why = format!("strict decoding error: {}", complaints.join(", "));
+            return Err(match (kind, serde_json::from_slice::<Value>(&call.body)) {
+                ("application/strategic-merge-patch+json", Ok(sent)) => {
+                    ApiError::invalid("", "", "", &[Cause::invalid("patch", &as_go(&sent).into(), &why)])
+                }
+                _ => not_that(&patched, &why),
+            });
         }
         _ => complaints,
     };
@@ -77,6 +83,19 @@ pub fn unsupported(known: &[&str]) -> ApiError {
         "the body of the request was in an unknown format - accepted media types include: {}",
         known.join(", ")
     ))
+}
+
+/// A value as Go prints it.
+fn as_go(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => format!("[{}]", items.iter().map(as_go).collect::<Vec<_>>().join(" ")),
+        Value::Object(members) => {
+            format!("map[{}]", members.iter().map(|(name, v)| format!("{name}:{}", as_go(v))).collect::<Vec<_>>().join(" "))
+        }
+        other => other.to_string(),
+    }
 }
 
 fn not_that(patched: &Value, why: &str) -> ApiError {
