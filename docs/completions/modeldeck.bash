@@ -16,6 +16,9 @@ _modeldeck() {
             ",$1")
                 cmd="modeldeck"
                 ;;
+            modeldeck,cluster)
+                cmd="modeldeck__subcmd__cluster"
+                ;;
             modeldeck,completions)
                 cmd="modeldeck__subcmd__completions"
                 ;;
@@ -36,6 +39,9 @@ _modeldeck() {
                 ;;
             modeldeck,status)
                 cmd="modeldeck__subcmd__status"
+                ;;
+            modeldeck__subcmd__help,cluster)
+                cmd="modeldeck__subcmd__help__subcmd__cluster"
                 ;;
             modeldeck__subcmd__help,completions)
                 cmd="modeldeck__subcmd__help__subcmd__completions"
@@ -65,12 +71,49 @@ _modeldeck() {
 
     case "${cmd}" in
         modeldeck)
-            opts="-h -V --help --version status explain findings open completions man help"
+            opts="-h -V --help --version status explain findings open cluster completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        modeldeck__subcmd__cluster)
+            opts="-h --kubeconfig --insecure --port --seed --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --kubeconfig)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --port)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -179,8 +222,22 @@ _modeldeck() {
             return 0
             ;;
         modeldeck__subcmd__help)
-            opts="status explain findings open completions man help"
+            opts="status explain findings open cluster completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        modeldeck__subcmd__help__subcmd__cluster)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -30,6 +30,7 @@ complete -c modeldeck -n "__fish_modeldeck_needs_command" -f -a "status" -d 'Sho
 complete -c modeldeck -n "__fish_modeldeck_needs_command" -f -a "explain" -d 'Say what is wrong in one sentence, then prove it: findings, counts, and every replica'
 complete -c modeldeck -n "__fish_modeldeck_needs_command" -f -a "findings" -d 'List what is wrong or risky, worst first'
 complete -c modeldeck -n "__fish_modeldeck_needs_command" -f -a "open" -d 'Open the screen on a bundle'
+complete -c modeldeck -n "__fish_modeldeck_needs_command" -f -a "cluster" -d 'Serve a Kubernetes API of modeldeck\'s own on this machine, until Ctrl-C'
 complete -c modeldeck -n "__fish_modeldeck_needs_command" -f -a "completions" -d 'Print a completion script for a shell'
 complete -c modeldeck -n "__fish_modeldeck_needs_command" -f -a "man" -d 'Print the manual page, as roff'
 complete -c modeldeck -n "__fish_modeldeck_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -62,12 +63,18 @@ info\t'Anything worth knowing'"
 complete -c modeldeck -n "__fish_modeldeck_using_subcommand findings" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c modeldeck -n "__fish_modeldeck_using_subcommand open" -l now -d 'Take this as the present, as 2026-11-12T10:00:00Z; without it the newest time in the input counts' -r
 complete -c modeldeck -n "__fish_modeldeck_using_subcommand open" -s h -l help -d 'Print help'
+complete -c modeldeck -n "__fish_modeldeck_using_subcommand cluster" -l kubeconfig -d 'File to write the kubeconfig to' -r -F
+complete -c modeldeck -n "__fish_modeldeck_using_subcommand cluster" -l port -d 'Port of 127.0.0.1; a free one without it' -r
+complete -c modeldeck -n "__fish_modeldeck_using_subcommand cluster" -l seed -d 'Seed of all uids and generated names' -r
+complete -c modeldeck -n "__fish_modeldeck_using_subcommand cluster" -l insecure -d 'HTTP instead of HTTPS'
+complete -c modeldeck -n "__fish_modeldeck_using_subcommand cluster" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c modeldeck -n "__fish_modeldeck_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c modeldeck -n "__fish_modeldeck_using_subcommand man" -s h -l help -d 'Print help'
-complete -c modeldeck -n "__fish_modeldeck_using_subcommand help; and not __fish_seen_subcommand_from status explain findings open completions man help" -f -a "status" -d 'Show every model and role in one line: state, counts, what it lacks, load'
-complete -c modeldeck -n "__fish_modeldeck_using_subcommand help; and not __fish_seen_subcommand_from status explain findings open completions man help" -f -a "explain" -d 'Say what is wrong in one sentence, then prove it: findings, counts, and every replica'
-complete -c modeldeck -n "__fish_modeldeck_using_subcommand help; and not __fish_seen_subcommand_from status explain findings open completions man help" -f -a "findings" -d 'List what is wrong or risky, worst first'
-complete -c modeldeck -n "__fish_modeldeck_using_subcommand help; and not __fish_seen_subcommand_from status explain findings open completions man help" -f -a "open" -d 'Open the screen on a bundle'
-complete -c modeldeck -n "__fish_modeldeck_using_subcommand help; and not __fish_seen_subcommand_from status explain findings open completions man help" -f -a "completions" -d 'Print a completion script for a shell'
-complete -c modeldeck -n "__fish_modeldeck_using_subcommand help; and not __fish_seen_subcommand_from status explain findings open completions man help" -f -a "man" -d 'Print the manual page, as roff'
-complete -c modeldeck -n "__fish_modeldeck_using_subcommand help; and not __fish_seen_subcommand_from status explain findings open completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c modeldeck -n "__fish_modeldeck_using_subcommand help; and not __fish_seen_subcommand_from status explain findings open cluster completions man help" -f -a "status" -d 'Show every model and role in one line: state, counts, what it lacks, load'
+complete -c modeldeck -n "__fish_modeldeck_using_subcommand help; and not __fish_seen_subcommand_from status explain findings open cluster completions man help" -f -a "explain" -d 'Say what is wrong in one sentence, then prove it: findings, counts, and every replica'
+complete -c modeldeck -n "__fish_modeldeck_using_subcommand help; and not __fish_seen_subcommand_from status explain findings open cluster completions man help" -f -a "findings" -d 'List what is wrong or risky, worst first'
+complete -c modeldeck -n "__fish_modeldeck_using_subcommand help; and not __fish_seen_subcommand_from status explain findings open cluster completions man help" -f -a "open" -d 'Open the screen on a bundle'
+complete -c modeldeck -n "__fish_modeldeck_using_subcommand help; and not __fish_seen_subcommand_from status explain findings open cluster completions man help" -f -a "cluster" -d 'Serve a Kubernetes API of modeldeck\'s own on this machine, until Ctrl-C'
+complete -c modeldeck -n "__fish_modeldeck_using_subcommand help; and not __fish_seen_subcommand_from status explain findings open cluster completions man help" -f -a "completions" -d 'Print a completion script for a shell'
+complete -c modeldeck -n "__fish_modeldeck_using_subcommand help; and not __fish_seen_subcommand_from status explain findings open cluster completions man help" -f -a "man" -d 'Print the manual page, as roff'
+complete -c modeldeck -n "__fish_modeldeck_using_subcommand help; and not __fish_seen_subcommand_from status explain findings open cluster completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

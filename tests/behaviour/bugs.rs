@@ -6,7 +6,8 @@ use std::task::{Context, Poll};
 use futures::future::BoxFuture;
 use http::{Request, Response};
 use kube::client::Body;
-use modeldeck::simulator::api::cluster::{Body as Answered, Cluster};
+use modeldeck::simulator::api::answer::Body as Answered;
+use modeldeck::simulator::api::cluster::Cluster;
 use tower::Service;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,28 +11,25 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::future::BoxFuture;
-use http::{HeaderMap, Request, Response, StatusCode, header};
+use http::{HeaderMap, Request, Response, header};
 use http_body::Frame;
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
+use http_body_util::{BodyExt, StreamBody};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::auth::tokens::Known;
-use super::auth::{Attributes, User, authorize, bootstrap, forbidden, reviews};
+use super::auth::{Attributes, User, authorize, forbidden, reviews};
 use super::house::House;
-use super::http::{Accept, Asked, Query, Shape, asked, body};
+use super::http::{Accept, Asked, Query, asked, body};
 use super::kinds::text;
 use super::registry::Resource;
 use super::state::State;
 use super::status::{ApiError, ApiResult, GroupResource};
 use super::subresources::{self, backends};
+use super::answer::{Body, failure, header_of, json_response, object_answer, read, set, text_response};
 use super::verbs::{Answer, Call, Served, create, delete, list, patch, update, watch};
-use super::{discovery, table};
+use super::{discovery, furniture};
 use crate::simulator::clock::{Clock, seconds};
-
-/// A body of an answer.
-pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// How long the house waits after a change, so that it sees several at once.
 const HOUSE_DELAY: Duration = Duration::from_millis(20);
@@ -104,7 +101,7 @@ impl Cluster {
         let clock = Clock::starting_at(options.start);
         let mut state = State::new(options.seed, options.keep, clock.now());
         if options.furnished {
-            furnish(&mut state);
+            furniture::put_in(&mut state);
         }
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
@@ -228,7 +225,7 @@ impl Cluster {
         if let Some(answer) = self.review(&call, resource)? {
             return Ok(object_answer(&call, resource, answer, self.shared.clock.now()));
         }
-        if !resource.verbs.iter().any(|verb| *verb == call.verb) {
+        if !resource.verbs.contains(&call.verb) {
             return Err(subresources::not_allowed());
         }
         match call.verb.as_str() {
@@ -511,125 +508,4 @@ fn attributes(asked: &Asked) -> Attributes {
         },
         None => Attributes { verb: asked.verb.clone(), path: asked.path.clone(), ..Attributes::default() },
     }
-}
-
-fn header_of<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
-    headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default()
-}
-
-async fn read<B>(incoming: B) -> ApiResult<Bytes>
-where
-    B: http_body::Body<Data = Bytes> + Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    match Limited::new(incoming, body::LARGEST).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => Err(body::too_large()),
-        Err(error) => Err(ApiError::bad_request(format!("unable to read the body of the request: {error}"))),
-    }
-}
-
-fn set(response: &mut Response<Body>, name: &'static str, value: &str) {
-    if let Ok(value) = http::HeaderValue::from_str(value) {
-        match name {
-            "warning" => response.headers_mut().append(name, value).then_some(()),
-            _ => response.headers_mut().insert(name, value).map(|_| ()),
-        };
-    }
-}
-
-fn bytes_response(code: u16, media: &str, bytes: Bytes) -> Response<Body> {
-    let mut response = Response::new(Full::new(bytes).boxed_unsync());
-    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    set(&mut response, "content-type", media);
-    set(&mut response, "cache-control", "no-cache, private");
-    response
-}
-
-fn json_response(code: u16, bytes: Bytes) -> Response<Body> {
-    bytes_response(code, "application/json", bytes)
-}
-
-fn text_response(code: u16, text: &'static str) -> Response<Body> {
-    bytes_response(code, "text/plain; charset=utf-8", Bytes::from_static(text.as_bytes()))
-}
-
-fn failure(error: &ApiError) -> Response<Body> {
-    let mut response = json_response(error.code, format!("{}\n", error.to_value()).into());
-    if let Some(seconds) = error.retry_after {
-        set(&mut response, "retry-after", &seconds.to_string());
-    }
-    response
-}
-
-fn object_answer(call: &Call, resource: &Resource, answer: Answer, now: Timestamp) -> Response<Body> {
-    let is_status = text(&answer.object, &["kind"]) == "Status";
-    let own = text(&answer.object, &["kind"]) == resource.kind;
-    let shown = match call.accept.object() {
-        Shape::Table if own && !is_status => match table::Include::parse(call.query.get("includeObject")) {
-            Ok(include) => {
-                let mut shown = table::head(resource);
-                shown["metadata"] = json!({"resourceVersion": answer.object.pointer("/metadata/resourceVersion")});
-                let stored = super::verbs::incoming(resource, answer.object);
-                shown["rows"] = json!([table::row(resource, &stored, include, now)]);
-                shown
-            }
-            Err(error) => return failure(&error),
-        },
-        Shape::Metadata if own && !is_status => table::metadata_only(&answer.object),
-        _ => answer.object,
-    };
-    let mut response = match call.accept.yaml() {
-        true => bytes_response(answer.code, "application/yaml", serde_saphyr::to_string(&shown).unwrap_or_default().into()),
-        false => json_response(answer.code, format!("{shown}\n").into()),
-    };
-    for warning in &answer.warnings {
-        let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
-        set(&mut response, "warning", &format!("299 - \"{text}\""));
-    }
-    response
-}
-
-/// Puts in what every cluster has from its first moment.
-fn furnish(state: &mut State) {
-    let admin = User::known("system:apiserver", &["system:masters"]);
-    for mut object in bootstrap::objects() {
-        object["apiVersion"] = "rbac.authorization.k8s.io/v1".into();
-        let kind = text(&object, &["kind"]).to_owned();
-        if let Some(resource) = state.resource_of("rbac.authorization.k8s.io/v1", &kind) {
-            object["metadata"]["uid"] = state.ids.uid().into();
-            object["metadata"]["creationTimestamp"] = state.stamp().into();
-            state.put(&resource.stored(), object);
-        }
-    }
-    for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
-        seed(state, &admin, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
-    }
-    for (name, value) in [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)] {
-        seed(
-            state,
-            &admin,
-            json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value,
-                "description": "Used for system critical pods that must not be moved from their current node."}),
-        );
-    }
-    let labels = json!({"component": "apiserver", "provider": "kubernetes"});
-    let ports = json!([{"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}]);
-    seed(
-        state,
-        &admin,
-        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
-            "spec": {"clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"], "ports": ports}}),
-    );
-}
-
-fn seed(state: &mut State, user: &User, mut object: Value) {
-    let (api_version, kind) = (text(&object, &["apiVersion"]).to_owned(), text(&object, &["kind"]).to_owned());
-    let Some(resource) = state.resource_of(&api_version, &kind) else { return };
-    super::verbs::decode::complete(&resource, &mut object);
-    let stamp = state.stamp();
-    let writer = super::apply::Writer { manager: "kube-apiserver", api_version: &api_version, subresource: "", now: Some(&stamp), reset: &[&["f:status"]] };
-    super::apply::track_update(resource.stored_node(), None, &mut object, &writer);
-    // The furniture is fixed and valid; a test opens a cluster and looks for it.
-    let _ = create::add(state, user, &resource, object, false);
 }

@@ -1,9 +1,11 @@
 //! The Kubernetes API: one store, served over HTTP(S) on loopback and in process as a `tower` service.
 
+pub mod answer;
 pub mod apply;
 pub mod auth;
 pub mod cluster;
 pub mod discovery;
+mod furniture;
 pub mod http;
 pub mod house;
 pub mod kinds;

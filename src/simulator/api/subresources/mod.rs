@@ -22,7 +22,7 @@ use super::verbs::{Answer, Call, Served, decode, list, outgoing, patch, update};
 /// # Errors
 /// As Kubernetes gives them; 405 for a verb that it does not have.
 pub fn serve(state: &mut State, call: &Call, resource: &Served, sub: &Sub) -> ApiResult<Answer> {
-    if !sub.verbs.iter().any(|verb| *verb == call.verb) {
+    if !sub.verbs.contains(&call.verb) {
         return Err(not_allowed());
     }
     match (call.target.subresource.as_str(), call.verb.as_str()) {
