@@ -164,6 +164,9 @@ fn clean(object: &mut Value) {
             *address = "<address>".into();
         }
     }
+    for condition in object.pointer_mut("/status/conditions").and_then(Value::as_array_mut).into_iter().flatten() {
+        condition["lastTransitionTime"] = "<time>".into();
+    }
     let text = object.to_string();
     let names = regex::Regex::new("kube-api-access-[a-z0-9]{5}").unwrap();
     *object = serde_json::from_str(&names.replace_all(&text, "kube-api-access")).unwrap();
@@ -230,6 +233,9 @@ fn compare(told: &[Value]) {
         let group = sent.pointer("/object/apiVersion").and_then(Value::as_str).unwrap();
         let builtin = !group.contains('.') || group.split('/').next().unwrap().ends_with(".k8s.io") && !group.contains("x-k8s.io");
         let mut lines = Vec::new();
+        let (mut wanted, mut found) = (wanted.clone(), found.clone());
+        clean(&mut wanted["object"]);
+        clean(&mut found["object"]);
         if builtin && !group.starts_with("gateway") && !group.starts_with("inference") && !group.starts_with("metrics") {
             differences("", &wanted["object"], &found["object"], &mut lines);
         } else {

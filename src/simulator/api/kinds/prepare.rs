@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{at, has_generation, items, map_mut, metadata_mut, text};
 
 /// Brings a new object into the state in which a create starts: no status, first generation.
-pub fn create(group: &str, kind: &str, object: &mut Value, has_status: bool, custom: bool) {
+pub fn create(group: &str, kind: &str, object: &mut Value, has_status: bool, custom: bool, now: &str) {
     if has_generation(group, kind, custom)
         && let Some(metadata) = metadata_mut(object)
     {
@@ -19,7 +19,15 @@ pub fn create(group: &str, kind: &str, object: &mut Value, has_status: bool, cus
         let fresh = match (group, kind) {
             ("", "Namespace") => json!({"phase": "Active"}),
             ("", "PersistentVolume" | "PersistentVolumeClaim") => json!({"phase": "Pending"}),
-            ("", "Pod") => json!({"phase": "Pending", "qosClass": quality(object)}),
+            ("", "Pod") => {
+                let mut status = json!({"phase": "Pending", "qosClass": quality(object)});
+                if !items(object, &["spec", "schedulingGates"]).is_empty() {
+                    let message = "Scheduling is blocked due to non-empty scheduling gates";
+                    status["conditions"] = json!([{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+                        "message": message, "lastProbeTime": null, "lastTransitionTime": now}]);
+                }
+                status
+            }
             ("flowcontrol.apiserver.k8s.io", _) => json!({}),
             _ => Value::Null,
         };

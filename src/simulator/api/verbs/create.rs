@@ -100,9 +100,9 @@ pub fn add(state: &mut State, user: &auth::User, resource: &Served, mut object: 
             metadata.remove(field);
         }
         metadata.insert("uid".into(), uid.clone().into());
-        metadata.insert("creationTimestamp".into(), stamp.into());
+        metadata.insert("creationTimestamp".into(), stamp.clone().into());
     }
-    prepare::create(&group, &kind, &mut object, resource.has_status(), resource.custom.is_some());
+    prepare::create(&group, &kind, &mut object, resource.has_status(), resource.custom.is_some(), &stamp);
     begin(state, &group, &kind, &mut object, &uid);
     super::decode::complete(resource, &mut object);
     let causes = validate::object(&group, &kind, &object, resource.namespaced);

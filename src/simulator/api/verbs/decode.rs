@@ -130,6 +130,7 @@ pub fn decode(resource: &Resource, mut object: Value, body: Option<&[u8]>) -> Ap
 pub fn complete(resource: &Resource, object: &mut Value) {
     map_mut(object, &["metadata"]);
     if resource.custom.is_some() {
+        whole_numbers(object);
         return;
     }
     let (group, _) = resource.stored_version();
@@ -146,6 +147,20 @@ pub fn complete(resource: &Resource, object: &mut Value) {
     defaults::fill(group, &resource.kind, object);
     if let Some(node) = resource.stored_node() {
         normalise(object, node);
+    }
+}
+
+/// Writes 10.0 as 10, as Go does with numbers whose type nobody knows.
+fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            if let Some(float) = number.as_f64().filter(|f| number.is_f64() && f.fract() == 0.0 && f.abs() < 1e15) {
+                *value = (float as i64).into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(members) => members.values_mut().for_each(whole_numbers),
+        _ => {}
     }
 }
 

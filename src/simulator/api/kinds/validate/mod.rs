@@ -104,7 +104,8 @@ fn metadata(group: &str, kind: &str, object: &Value, namespaced: bool, causes: &
     names::labels(map("labels"), "metadata.labels", causes);
     names::annotations(map("annotations"), "metadata.annotations", causes);
     owners(object, causes);
-    finalizers(object, causes);
+    let builtin = !group.contains('.') || group.ends_with(".k8s.io");
+    finalizers(object, builtin, causes);
 }
 
 fn owners(object: &Value, causes: &mut Vec<Cause>) {
@@ -129,12 +130,12 @@ fn owners(object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-fn finalizers(object: &Value, causes: &mut Vec<Cause>) {
+fn finalizers(object: &Value, builtin: bool, causes: &mut Vec<Cause>) {
     for (n, finalizer) in items(object, &["metadata", "finalizers"]).iter().enumerate().filter_map(|(n, f)| Some((n, f.as_str()?))) {
         let wrong = names::qualified_name(finalizer);
         causes.extend(wrong.iter().map(|why| Cause::invalid("metadata.finalizers", &finalizer.into(), why)));
         let standard = matches!(finalizer, "orphan" | "foregroundDeletion" | "kubernetes");
-        if wrong.is_empty() && !finalizer.contains('/') && !standard {
+        if builtin && wrong.is_empty() && !finalizer.contains('/') && !standard {
             let why = "name is neither a standard finalizer name nor is it fully qualified";
             causes.push(Cause::invalid(format!("metadata.finalizers[{n}]"), &finalizer.into(), why));
         }

@@ -10,15 +10,19 @@ use super::names;
 
 /// A pod on its own.
 pub(super) fn pod(object: &Value, causes: &mut Vec<Cause>) {
-    spec(object, "spec", causes);
+    spec(object, "spec", &[], causes);
 }
 
-/// The pod spec below a path (`spec`, `spec.template.spec`).
-pub(super) fn spec(object: &Value, path: &str, causes: &mut Vec<Cause>) {
+/// The pod spec below a path (`spec`, `spec.template.spec`). `claims` are volumes that come from elsewhere.
+pub(super) fn spec(object: &Value, path: &str, claims: &[Value], causes: &mut Vec<Cause>) {
     let steps: Vec<&str> = path.split('.').collect();
     let null = Value::Null;
     let spec = at(object, &steps).unwrap_or(&null);
-    let volumes: BTreeSet<&str> = items(spec, &["volumes"]).iter().map(|v| text(v, &["name"])).collect();
+    let volumes: BTreeSet<&str> = items(spec, &["volumes"])
+        .iter()
+        .map(|v| text(v, &["name"]))
+        .chain(claims.iter().map(|c| text(c, &["metadata", "name"])))
+        .collect();
     for (n, volume) in items(spec, &["volumes"]).iter().enumerate() {
         let (name, place) = (text(volume, &["name"]), format!("{path}.volumes[{n}].name"));
         match name.is_empty() {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::super::status::Cause;
 use super::super::labels::LabelSelector;
-use super::super::{at, number, text};
+use super::super::{at, items, number, text};
 use super::{IMMUTABLE, map_at, names, pods};
 
 /// A workload that is told which pods are its own.
@@ -48,7 +48,7 @@ fn template(object: &Value, causes: &mut Vec<Cause>) {
     let map = |name: &str| map_at(object, &["spec", "template", "metadata", name]);
     names::labels(map("labels"), "spec.template.labels", causes);
     names::annotations(map("annotations"), "spec.template.annotations", causes);
-    pods::spec(object, "spec.template.spec", causes);
+    pods::spec(object, "spec.template.spec", items(object, &["spec", "volumeClaimTemplates"]), causes);
 }
 
 fn strategy(kind: &str, object: &Value, causes: &mut Vec<Cause>) {
