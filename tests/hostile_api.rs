@@ -189,7 +189,8 @@ fn a_thousand_idle_watches_cost_little_and_all_are_told() {
 #[test]
 fn any_request_is_answered_or_closed() {
     let served = Served::new();
-    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() });
+    let mut runner =
+        proptest::test_runner::TestRunner::new(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() });
     let bytes = (proptest::collection::vec(any::<u8>(), 0..400), "[A-Z]{1,8}", "/[!-~]{0,60}", "[ -~]{0,80}");
     runner
         .run(&bytes, |(junk, method, path, query)| {

@@ -95,7 +95,8 @@ impl Api {
             let list = self.ask("GET", &base, &Value::Null).await.1;
             known.insert(base.clone(), list);
         }
-        let found = known[&base]["resources"].as_array()?.iter().find(|r| r["kind"] == kind && !r["name"].as_str().unwrap().contains('/'))?;
+        let found =
+            known[&base]["resources"].as_array()?.iter().find(|r| r["kind"] == kind && !r["name"].as_str().unwrap().contains('/'))?;
         Some((format!("{base} {}", found["name"].as_str()?), found["namespaced"] == true))
     }
 
@@ -261,7 +262,7 @@ fn real_crds_and_objects_are_taken_and_read_back() {
 }
 
 #[test]
-fn the_real_api_takes_them_too() {
+fn the_real_api_gives_the_samples() {
     runtime().block_on(async {
         let Some(api) = Api::real() else {
             eprintln!("SKIPPED: no real API server (run this under tests/cluster/run --machinery)");

@@ -151,7 +151,10 @@ async fn run(seed: u64) -> (Objects, Objects, String, usize) {
                     state.take(&config_maps, object);
                 } else {
                     let uid = state.ids.uid();
-                    state.put(&config_maps, json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default", "name": name, "uid": uid}}));
+                    state.put(
+                        &config_maps,
+                        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default", "name": name, "uid": uid}}),
+                    );
                 }
             });
         }
@@ -206,4 +209,3 @@ fn one_seed_is_one_run_in_every_process_and_another_seed_is_another() {
     }
     assert_ne!(hash(7), hash(8));
 }
-

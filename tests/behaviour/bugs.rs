@@ -24,8 +24,7 @@ pub(crate) enum Bug {
     OneKindOfPatch,
 }
 
-pub(crate) const ALL: [Bug; 5] =
-    [Bug::DryRunStores, Bug::NobodyIsRefused, Bug::SelectsEverything, Bug::NoConflicts, Bug::OneKindOfPatch];
+pub(crate) const ALL: [Bug; 5] = [Bug::DryRunStores, Bug::NobodyIsRefused, Bug::SelectsEverything, Bug::NoConflicts, Bug::OneKindOfPatch];
 
 /// The embedded API with one bug, or none.
 #[derive(Clone)]

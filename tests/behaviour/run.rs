@@ -54,7 +54,9 @@ impl Run<'_> {
         let namespace = json!({"apiVersion":"v1","kind":"Namespace","metadata":{"name":ns}});
         let made = self.target.send(admin("POST", "/api/v1/namespaces", &namespace)).await;
         assert_eq!(made.code, 201, "{}", whole(made.body).await);
-        for path in [format!("/api/v1/namespaces/{ns}/serviceaccounts/default"), format!("/api/v1/namespaces/{ns}/configmaps/kube-root-ca.crt")] {
+        for path in
+            [format!("/api/v1/namespaces/{ns}/serviceaccounts/default"), format!("/api/v1/namespaces/{ns}/configmaps/kube-root-ca.crt")]
+        {
             self.wait(&path, 200).await;
         }
     }

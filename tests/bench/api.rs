@@ -30,7 +30,8 @@ fn setting(name: &str, default: u64) -> u64 {
 }
 
 fn pod(n: u64) -> Value {
-    let env: Vec<Value> = (0..20).map(|e| json!({"name": format!("SETTING_{e}"), "value": format!("value-{e}-of-a-serving-engine")})).collect();
+    let env: Vec<Value> =
+        (0..20).map(|e| json!({"name": format!("SETTING_{e}"), "value": format!("value-{e}-of-a-serving-engine")})).collect();
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": format!("engine-{n:05}"), "namespace": "bench",
         "labels": {"app": format!("model-{}", n % 200), "role": "decode"}},
         "spec": {"nodeName": format!("node-{:04}", n % 2000), "containers": [{"name": "engine", "image": "vllm/vllm-openai:v0.11.0", "env": env,
@@ -118,7 +119,9 @@ impl Side {
         self.ask("POST", "/api/v1/namespaces", "application/json", namespace.to_string().into_bytes()).await;
         loop {
             let found = self.ask("GET", "/api/v1/namespaces/bench/serviceaccounts/default", "application/json", Vec::new()).await;
-            if found.starts_with(b"{\"apiVersion\":\"v1\",\"kind\":\"ServiceAccount\"") || found.windows(16).any(|w| w == b"\"ServiceAccount\"") {
+            if found.starts_with(b"{\"apiVersion\":\"v1\",\"kind\":\"ServiceAccount\"")
+                || found.windows(16).any(|w| w == b"\"ServiceAccount\"")
+            {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -159,7 +162,8 @@ impl Side {
         let mut watchers = Vec::new();
         for _ in 0..WATCHERS {
             let newest: Value =
-                serde_json::from_slice(&self.ask("GET", "/api/v1/namespaces/bench/pods?limit=1", "application/json", Vec::new()).await).unwrap();
+                serde_json::from_slice(&self.ask("GET", "/api/v1/namespaces/bench/pods?limit=1", "application/json", Vec::new()).await)
+                    .unwrap();
             let version = newest["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
             let path = format!("/api/v1/namespaces/bench/pods?watch=true&resourceVersion={version}");
             let request = Request::builder().uri(path).body(Body::empty()).unwrap();

@@ -17,6 +17,7 @@ use http_body_util::{BodyExt, StreamBody};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::answer::{Body, failure, header_of, json_response, object_answer, read, set, text_response};
 use super::auth::tokens::Known;
 use super::auth::{Attributes, User, authorize, forbidden, reviews};
 use super::house::House;
@@ -26,7 +27,6 @@ use super::registry::Resource;
 use super::state::State;
 use super::status::{ApiError, ApiResult, GroupResource};
 use super::subresources::{self, backends};
-use super::answer::{Body, failure, header_of, json_response, object_answer, read, set, text_response};
 use super::verbs::{Answer, Call, Served, create, delete, list, patch, update, watch};
 use super::{discovery, furniture};
 use crate::simulator::clock::{Clock, seconds};
@@ -368,7 +368,9 @@ impl Cluster {
                 let token = text(&review, &["spec", "token"]).to_owned();
                 let known = state.tokens.look_up(&token, state.now);
                 review["status"] = match known {
-                    Some(Known::User(user)) => json!({"authenticated": true, "user": user.to_value(), "audiences": [super::auth::tokens::AUDIENCE]}),
+                    Some(Known::User(user)) => {
+                        json!({"authenticated": true, "user": user.to_value(), "audiences": [super::auth::tokens::AUDIENCE]})
+                    }
                     Some(Known::Account(a)) => json!({"authenticated": true, "user": a.user.to_value(), "audiences": a.audiences}),
                     None => json!({"user": {}, "error": "[invalid bearer token]"}),
                 };
@@ -406,7 +408,8 @@ impl Cluster {
             (["healthz" | "livez" | "readyz", ..], _) => return Ok(text_response(200, "ok")),
             ([""], _) => {
                 let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
-                paths.extend(registry.versions().iter().filter(|v| !v.group.is_empty()).map(|v| format!("/apis/{}/{}", v.group, v.version)));
+                paths
+                    .extend(registry.versions().iter().filter(|v| !v.group.is_empty()).map(|v| format!("/apis/{}/{}", v.group, v.version)));
                 paths.extend(["/healthz", "/livez", "/openapi/v3", "/readyz", "/version"].map(str::to_owned));
                 Some(json!({ "paths": paths }))
             }
@@ -453,7 +456,11 @@ impl Cluster {
 
     async fn proxy(&self, call: &Call, resource: &Served, parts: &http::request::Parts) -> ApiResult<Response<Body>> {
         if resource.gr.resource != "pods" {
-            return Err(ApiError::new(503, "ServiceUnavailable", format!("no endpoints available for {} {:?}", resource.singular, call.target.name)));
+            return Err(ApiError::new(
+                503,
+                "ServiceUnavailable",
+                format!("no endpoints available for {} {:?}", resource.singular, call.target.name),
+            ));
         }
         let (_, name, port) = backends::proxied(&call.target.name)?;
         let (pod, backend) = self.behind(call, &name)?;

@@ -47,7 +47,13 @@ fn seed(state: &mut State, user: &User, mut object: Value) {
     let Some(resource) = state.resource_of(&api_version, &kind) else { return };
     super::verbs::decode::complete(&resource, &mut object);
     let stamp = state.stamp();
-    let writer = super::apply::Writer { manager: "kube-apiserver", api_version: &api_version, subresource: "", now: Some(&stamp), reset: &[&["f:status"]] };
+    let writer = super::apply::Writer {
+        manager: "kube-apiserver",
+        api_version: &api_version,
+        subresource: "",
+        now: Some(&stamp),
+        reset: &[&["f:status"]],
+    };
     super::apply::track_update(resource.stored_node(), None, &mut object, &writer);
     // The furniture is fixed and valid; a test opens a cluster and looks for it.
     let _ = create::add(state, user, &resource, object, false);

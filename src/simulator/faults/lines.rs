@@ -25,15 +25,7 @@ struct Disturbed {
 
 /// A watch's body with faults in it.
 pub(super) fn disturb(body: Body, faults: Vec<Fault>) -> Body {
-    let state = Disturbed {
-        body,
-        faults,
-        buffer: Vec::new(),
-        ready: VecDeque::new(),
-        past: VecDeque::new(),
-        told: 0,
-        over: false,
-    };
+    let state = Disturbed { body, faults, buffer: Vec::new(), ready: VecDeque::new(), past: VecDeque::new(), told: 0, over: false };
     let stream = futures::stream::unfold(state, |mut state| async move { state.next().await.map(|frame| (frame, state)) });
     StreamBody::new(stream).boxed_unsync()
 }

@@ -222,7 +222,11 @@ where
 
 fn refusal(code: u16) -> Response<Body> {
     let error = match code {
-        409 => ApiError::new(409, "Conflict", "Operation cannot be fulfilled: the object has been modified; please apply your changes to the latest version and try again"),
+        409 => ApiError::new(
+            409,
+            "Conflict",
+            "Operation cannot be fulfilled: the object has been modified; please apply your changes to the latest version and try again",
+        ),
         410 => ApiError::expired("The provided continue parameter is too old to display a consistent list result."),
         429 => ApiError::too_many_requests("the server has received too many requests and has asked us to try again later", 1),
         503 => ApiError::new(503, "ServiceUnavailable", "the server is currently unable to handle the request"),

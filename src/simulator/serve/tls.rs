@@ -5,7 +5,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    KeyUsagePurpose,
+};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
@@ -112,7 +115,10 @@ mod tests {
         let (pem, _) = authority.client("alice", &["developers"]).unwrap();
         let der = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
         let user = user(&der).unwrap();
-        assert_eq!((user.name.as_str(), user.groups.as_slice()), ("alice", &["developers".to_owned(), "system:authenticated".to_owned()][..]));
+        assert_eq!(
+            (user.name.as_str(), user.groups.as_slice()),
+            ("alice", &["developers".to_owned(), "system:authenticated".to_owned()][..])
+        );
         assert!(authority.server().is_ok());
     }
 }

@@ -234,7 +234,9 @@ pub fn same_but_times(old: &Value, new: &Value) -> bool {
         entries.iter_mut().for_each(|entry| entry.time = None);
         entries
     };
-    let members = |object: &Value| object.as_object().map(|o| o.iter().filter(|(k, _)| *k != "metadata").map(|(k, v)| (k.clone(), v.clone())).collect::<Map<_, _>>());
+    let members = |object: &Value| {
+        object.as_object().map(|o| o.iter().filter(|(k, _)| *k != "metadata").map(|(k, v)| (k.clone(), v.clone())).collect::<Map<_, _>>())
+    };
     let metadata = |object: &Value| {
         let mut metadata = object.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
         metadata.remove("managedFields");

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 pub use escalate::refuse_escalation;
-pub use rules::{rules_of, authorize};
+pub use rules::{authorize, rules_of};
 
 use super::status::{ApiError, GroupResource};
 

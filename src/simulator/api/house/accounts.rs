@@ -20,7 +20,11 @@ pub(super) fn keep(state: &mut State) {
             continue;
         }
         let home = text(&namespace, &["metadata", "name"]).to_owned();
-        make(state, "serviceaccounts", json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": home}}));
+        make(
+            state,
+            "serviceaccounts",
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": home}}),
+        );
         let authority = state.authority.clone();
         make(
             state,

@@ -48,7 +48,8 @@ pub(super) fn keep(state: &mut State) {
         }
         new["status"]["conditions"] = conditions.into();
         new["status"]["acceptedNames"] = crd.pointer("/spec/names").cloned().unwrap_or_default();
-        let storage = items(&crd, &["spec", "versions"]).iter().find(|v| v.get("storage") == Some(&json!(true))).and_then(|v| v.get("name")).cloned();
+        let storage =
+            items(&crd, &["spec", "versions"]).iter().find(|v| v.get("storage") == Some(&json!(true))).and_then(|v| v.get("name")).cloned();
         if let (Some(storage), Some(list)) = (storage, new["status"]["storedVersions"].as_array_mut())
             && !list.contains(&storage)
         {

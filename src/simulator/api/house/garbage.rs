@@ -127,9 +127,8 @@ impl Garbage {
         }
         let mut blocked = false;
         for ((resource, _), object) in &objects {
-            let blocks = owners(object)
-                .iter()
-                .any(|o| text(o, &["uid"]) == uid && at(o, &["blockOwnerDeletion"]) == Some(&Value::Bool(true)));
+            let blocks =
+                owners(object).iter().any(|o| text(o, &["uid"]) == uid && at(o, &["blockOwnerDeletion"]) == Some(&Value::Bool(true)));
             blocked |= blocks;
             if object.pointer("/metadata/deletionTimestamp").is_none() {
                 remove(state, resource, object, if blocks { "Foreground" } else { "Background" });

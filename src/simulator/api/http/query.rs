@@ -34,9 +34,9 @@ impl Query {
     pub fn number(&self, name: &str) -> ApiResult<Option<i64>> {
         match self.get(name) {
             "" => Ok(None),
-            text => text.parse().map(Some).map_err(|_| {
-                ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
-            }),
+            text => {
+                text.parse().map(Some).map_err(|_| ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax")))
+            }
         }
     }
 

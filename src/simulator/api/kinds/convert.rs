@@ -26,7 +26,8 @@ pub fn hpa_to_v1(mut object: Value) -> Value {
     let shown = items(&object, &["status", "currentMetrics"]).iter().find(|m| is_cpu(m));
     let current = shown.and_then(|m| at(m, &["resource", "current", "averageUtilization"])).cloned();
     if let Some(spec) = map_mut(&mut object, &["spec"]) {
-        let rest: Vec<Value> = metrics.into_iter().filter(|m| !is_cpu(m) || at(m, &["resource", "target", "averageUtilization"]).is_none()).collect();
+        let rest: Vec<Value> =
+            metrics.into_iter().filter(|m| !is_cpu(m) || at(m, &["resource", "target", "averageUtilization"]).is_none()).collect();
         match rest.is_empty() {
             true => spec.remove("metrics"),
             false => spec.insert("metrics".into(), rest.into()),

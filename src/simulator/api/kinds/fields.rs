@@ -113,7 +113,11 @@ impl FieldSelector {
 
 /// The name that a selector of any kind asks for, as the authorizer sees it.
 pub fn asked_name(selector: &str) -> Option<String> {
-    split(selector).iter().filter_map(|part| requirement(part)).find(|(f, _, differs)| f == "metadata.name" && !differs).map(|(_, name, _)| name)
+    split(selector)
+        .iter()
+        .filter_map(|part| requirement(part))
+        .find(|(f, _, differs)| f == "metadata.name" && !differs)
+        .map(|(_, name, _)| name)
 }
 
 fn value(object: &Value, field: &str) -> String {

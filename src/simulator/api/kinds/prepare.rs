@@ -207,7 +207,9 @@ fn differs(group: &str, kind: &str, old: &Value, new: &Value) -> bool {
     match (group, kind) {
         ("apps", "Deployment") => spec(old) != spec(new) || at(old, &["metadata", "annotations"]) != at(new, &["metadata", "annotations"]),
         ("", "PodTemplate") => old.get("template") != new.get("template"),
-        ("discovery.k8s.io", "EndpointSlice") => body(old) != body(new) || at(old, &["metadata", "labels"]) != at(new, &["metadata", "labels"]),
+        ("discovery.k8s.io", "EndpointSlice") => {
+            body(old) != body(new) || at(old, &["metadata", "labels"]) != at(new, &["metadata", "labels"])
+        }
         _ => body(old) != body(new),
     }
 }
@@ -215,7 +217,10 @@ fn differs(group: &str, kind: &str, old: &Value, new: &Value) -> bool {
 /// All of an object but its metadata and status.
 fn body(object: &Value) -> Map<String, Value> {
     let members = object.as_object().into_iter().flatten();
-    members.filter(|(name, _)| !matches!(name.as_str(), "metadata" | "status" | "apiVersion" | "kind")).map(|(k, v)| (k.clone(), v.clone())).collect()
+    members
+        .filter(|(name, _)| !matches!(name.as_str(), "metadata" | "status" | "apiVersion" | "kind"))
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect()
 }
 
 /// What admission adds to a new pod: its account's token, tolerations of failing nodes, a priority.

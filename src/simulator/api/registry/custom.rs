@@ -78,7 +78,8 @@ pub fn resources(crd: &Value) -> Vec<Resource> {
             let door = |verbs: &[&str]| verbs.iter().map(|v| (*v).to_owned()).collect::<Vec<_>>();
             let mut subresources = BTreeMap::new();
             if at(version, &["subresources", "status"]).is_some() {
-                subresources.insert("status".to_owned(), Sub { kind: names("kind"), other: None, verbs: door(&["get", "patch", "update"]) });
+                subresources
+                    .insert("status".to_owned(), Sub { kind: names("kind"), other: None, verbs: door(&["get", "patch", "update"]) });
             }
             let scale = at(version, &["subresources", "scale"]).map(|scale| ScalePaths {
                 spec: text(scale, &["specReplicasPath"]).to_owned(),

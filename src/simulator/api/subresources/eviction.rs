@@ -56,7 +56,11 @@ fn ask(state: &mut State, namespace: &str, pod: &Value, dry: bool) -> ApiResult<
     let budget = match matching.as_slice() {
         [] => return Ok(()),
         [one] => one,
-        _ => return Err(ApiError::internal("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")),
+        _ => {
+            return Err(ApiError::internal(
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+            ));
+        }
     };
     let name = text(budget, &["metadata", "name"]).to_owned();
     let ready = items(pod, &["status", "conditions"]).iter().any(|c| text(c, &["type"]) == "Ready" && text(c, &["status"]) == "True");
@@ -78,7 +82,11 @@ fn ask(state: &mut State, namespace: &str, pod: &Value, dry: bool) -> ApiResult<
         return Err(refuse(format!("The disruption budget {name} is still being processed by the server."), Some(10)));
     }
     if count("disruptionsAllowed") < 1 {
-        let why = format!("The disruption budget {name} needs {} healthy pods and has {} currently", count("desiredHealthy"), count("currentHealthy"));
+        let why = format!(
+            "The disruption budget {name} needs {} healthy pods and has {} currently",
+            count("desiredHealthy"),
+            count("currentHealthy")
+        );
         return Err(refuse(why, None));
     }
     if dry {

@@ -70,7 +70,11 @@ fn bind(state: &mut State, call: &Call, resource: &Served) -> ApiResult<Answer> 
     if !call.query.dry_run()? {
         state.put(&resource.stored(), pod);
     }
-    Ok(Answer { code: 201, object: json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}), warnings: Vec::new() })
+    Ok(Answer {
+        code: 201,
+        object: json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),
+        warnings: Vec::new(),
+    })
 }
 
 fn token(state: &mut State, call: &Call, resource: &Served) -> ApiResult<Answer> {
@@ -81,7 +85,8 @@ fn token(state: &mut State, call: &Call, resource: &Served) -> ApiResult<Answer>
     };
     let seconds = number(&request, &["spec", "expirationSeconds"]).unwrap_or(3600);
     if seconds < 600 {
-        let cause = super::status::Cause::invalid("spec.expirationSeconds", &seconds.into(), "may not specify a duration less than 10 minutes");
+        let cause =
+            super::status::Cause::invalid("spec.expirationSeconds", &seconds.into(), "may not specify a duration less than 10 minutes");
         return Err(ApiError::invalid("authentication.k8s.io", "TokenRequest", "", &[cause]));
     }
     let bound = text(&request, &["spec", "boundObjectRef", "name"]).to_owned();

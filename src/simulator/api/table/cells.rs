@@ -110,7 +110,9 @@ pub(super) fn of(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Val
         (_, "Event") => event(object, name, now),
         ("autoscaling", "HorizontalPodAutoscaler") => hpa(resource, object, name, &age()),
         ("policy", "PodDisruptionBudget") => {
-            let shown = |field: &str| at(object, &["spec", field]).map_or_else(|| "N/A".to_owned(), |v| v.as_str().map_or_else(|| v.to_string(), str::to_owned));
+            let shown = |field: &str| {
+                at(object, &["spec", field]).map_or_else(|| "N/A".to_owned(), |v| v.as_str().map_or_else(|| v.to_string(), str::to_owned))
+            };
             let allowed = count(&["status", "disruptionsAllowed"]);
             vec![name.into(), shown("minAvailable").into(), shown("maxUnavailable").into(), allowed.into(), age().into()]
         }
@@ -133,11 +135,18 @@ pub(super) fn of(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Val
         }
         ("apps", "ControllerRevision") => {
             let owner = items(object, &["metadata", "ownerReferences"]).iter().find(|o| at(o, &["controller"]) == Some(&json!(true)));
-            let owner = owner.map_or_else(|| "<none>".to_owned(), |o| {
-                let group = text(o, &["apiVersion"]).split_once('/').map_or("", |(g, _)| g);
-                let kind = text(o, &["kind"]).to_lowercase();
-                if group.is_empty() { format!("{kind}/{}", text(o, &["name"])) } else { format!("{kind}.{group}/{}", text(o, &["name"])) }
-            });
+            let owner = owner.map_or_else(
+                || "<none>".to_owned(),
+                |o| {
+                    let group = text(o, &["apiVersion"]).split_once('/').map_or("", |(g, _)| g);
+                    let kind = text(o, &["kind"]).to_lowercase();
+                    if group.is_empty() {
+                        format!("{kind}/{}", text(o, &["name"]))
+                    } else {
+                        format!("{kind}.{group}/{}", text(o, &["name"]))
+                    }
+                },
+            );
             vec![name.into(), owner.into(), count(&["revision"]).into(), age().into()]
         }
         ("scheduling.k8s.io", "PriorityClass") => vec![
@@ -152,7 +161,8 @@ pub(super) fn of(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Val
             let class = text(object, &["spec", "storageClassName"]);
             let attributes = "<unset>".to_owned();
             let volume = text(object, &["spec", "volumeName"]);
-            let status = if at(object, &["metadata", "deletionTimestamp"]).is_some() { "Terminating" } else { text(object, &["status", "phase"]) };
+            let status =
+                if at(object, &["metadata", "deletionTimestamp"]).is_some() { "Terminating" } else { text(object, &["status", "phase"]) };
             let modes = if volume.is_empty() { String::new() } else { modes(object, &["status", "accessModes"]) };
             let mode = or_none(text(object, &["spec", "volumeMode"]));
             json_row([&name, &status, &volume, &capacity, &modes, &class, &attributes, &age(), &mode])
@@ -176,7 +186,10 @@ fn fallback(resource: &Resource, object: &Value, name: &str, age: &str) -> Vec<V
             heading => {
                 let field = heading.to_lowercase().replace([' ', '-'], "");
                 let found = [at(object, &["spec"]), Some(object)].into_iter().flatten().find_map(|part| {
-                    part.as_object()?.iter().find(|(name, v)| name.to_lowercase() == field && !v.is_object() && !v.is_array()).map(|(_, v)| v)
+                    part.as_object()?
+                        .iter()
+                        .find(|(name, v)| name.to_lowercase() == field && !v.is_object() && !v.is_array())
+                        .map(|(_, v)| v)
                 });
                 match (found, column["type"].as_str()) {
                     (Some(Value::String(text)), _) => text.clone().into(),
@@ -211,7 +224,8 @@ fn outside(service: &Value) -> String {
         "ExternalName" => text(service, &["spec", "externalName"]).to_owned(),
         "LoadBalancer" => {
             let ingress = items(service, &["status", "loadBalancer", "ingress"]).iter();
-            let mut all: Vec<&str> = ingress.map(|i| if text(i, &["ip"]).is_empty() { text(i, &["hostname"]) } else { text(i, &["ip"]) }).collect();
+            let mut all: Vec<&str> =
+                ingress.map(|i| if text(i, &["ip"]).is_empty() { text(i, &["hostname"]) } else { text(i, &["ip"]) }).collect();
             all.extend(&given);
             if all.is_empty() { "<pending>".to_owned() } else { all.join(",") }
         }
@@ -241,9 +255,15 @@ fn node(object: &Value, name: &str, age: &str) -> Vec<Value> {
         status += ",SchedulingDisabled";
     }
     let labels = at(object, &["metadata", "labels"]).and_then(Value::as_object);
-    let mut roles: Vec<&str> = labels.into_iter().flatten().filter_map(|(key, value)| {
-        key.strip_prefix("node-role.kubernetes.io/").filter(|r| !r.is_empty()).or_else(|| (key == "kubernetes.io/role").then(|| value.as_str())?)
-    }).collect();
+    let mut roles: Vec<&str> = labels
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| {
+            key.strip_prefix("node-role.kubernetes.io/")
+                .filter(|r| !r.is_empty())
+                .or_else(|| (key == "kubernetes.io/role").then(|| value.as_str())?)
+        })
+        .collect();
     roles.sort_unstable();
     let roles = if roles.is_empty() { "<none>".to_owned() } else { roles.join(",") };
     let address = |kind: &str| {
@@ -298,7 +318,8 @@ fn slice(object: &Value, name: &str, age: &str) -> Vec<Value> {
         n if n > 3 => format!("{} + {} more...", all.iter().take(3).cloned().collect::<Vec<_>>().join(","), n - 3),
         _ => all.join(","),
     };
-    let ports: Vec<String> = items(object, &["ports"]).iter().map(|p| number(p, &["port"]).map_or_else(|| "*".to_owned(), |n| n.to_string())).collect();
+    let ports: Vec<String> =
+        items(object, &["ports"]).iter().map(|p| number(p, &["port"]).map_or_else(|| "*".to_owned(), |n| n.to_string())).collect();
     let addresses: Vec<String> =
         items(object, &["endpoints"]).iter().flat_map(|e| items(e, &["addresses"])).filter_map(Value::as_str).map(str::to_owned).collect();
     json_row([&name, &text(object, &["addressType"]), &some(ports), &some(addresses), &age])
@@ -410,7 +431,8 @@ fn job(object: &Value, name: &str, age: &str, images: (String, String), selector
         (None, p) if p > 1 => format!("{done}/1 of {p}"),
         (None, _) => format!("{done}/1"),
     };
-    let has = |kind: &str| items(object, &["status", "conditions"]).iter().any(|c| text(c, &["type"]) == kind && text(c, &["status"]) == "True");
+    let has =
+        |kind: &str| items(object, &["status", "conditions"]).iter().any(|c| text(c, &["type"]) == kind && text(c, &["status"]) == "True");
     let status = if has("Complete") {
         "Complete"
     } else if has("Failed") {

@@ -66,7 +66,11 @@ fn definitions(resource: &Resource) -> Vec<Value> {
         let about = known.tables.get("/v1/configmaps").and_then(|t| t.first()).and_then(|c| known.texts.get(c.4)).cloned();
         let mut all = vec![name(&about.unwrap_or_default())];
         all.extend(custom.columns.iter().map(|c| {
-            let about = if c.description.is_empty() { format!("Custom resource definition column (in JSONPath format): {}", c.path) } else { c.description.clone() };
+            let about = if c.description.is_empty() {
+                format!("Custom resource definition column (in JSONPath format): {}", c.path)
+            } else {
+                c.description.clone()
+            };
             json!({"name": c.name, "type": c.kind, "format": c.format, "description": about, "priority": c.priority})
         }));
         if custom.columns.is_empty() {
@@ -105,7 +109,8 @@ pub fn row(resource: &Resource, object: &Value, include: Include, now: Timestamp
         Some(custom) => {
             let mut cells = vec![object.pointer("/metadata/name").cloned().unwrap_or_default()];
             match custom.columns.is_empty() {
-                true => cells.push(object.pointer("/metadata/creationTimestamp").map_or_else(|| "<unknown>".into(), |at| age::of(at, now).into())),
+                true => cells
+                    .push(object.pointer("/metadata/creationTimestamp").map_or_else(|| "<unknown>".into(), |at| age::of(at, now).into())),
                 false => cells.extend(custom.columns.iter().map(|c| path::cell(object, c, now))),
             }
             cells

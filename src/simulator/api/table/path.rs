@@ -78,7 +78,8 @@ fn index<'a>(value: &'a Value, inside: &str) -> Vec<&'a Value> {
         let Some((left, right)) = condition.split_once("==") else { return Vec::new() };
         let wanted = right.trim().trim_matches(['"', '\'']);
         let path = left.trim().trim_start_matches('@');
-        let fits = |item: &Value| find(item, path).first().is_some_and(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned) == wanted);
+        let fits =
+            |item: &Value| find(item, path).first().is_some_and(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned) == wanted);
         return value.as_array().into_iter().flatten().filter(|item| fits(item)).collect();
     }
     if inside == "*" {

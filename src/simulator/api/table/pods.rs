@@ -71,9 +71,8 @@ pub(super) fn cells(pod: &Value, now: Timestamp) -> (String, String, String) {
         starting = true;
         break;
     }
-    let initialized = items(pod, &["status", "conditions"])
-        .iter()
-        .any(|c| text(c, &["type"]) == "Initialized" && text(c, &["status"]) == "True");
+    let initialized =
+        items(pod, &["status", "conditions"]).iter().any(|c| text(c, &["type"]) == "Initialized" && text(c, &["status"]) == "True");
     if !starting || initialized {
         (restarts, last_restart) = (sidecar_restarts, last_sidecar);
         let mut running = false;
@@ -96,7 +95,8 @@ pub(super) fn cells(pod: &Value, now: Timestamp) -> (String, String, String) {
             }
         }
         if reason == "Completed" && running {
-            let is_ready = items(pod, &["status", "conditions"]).iter().any(|c| text(c, &["type"]) == "Ready" && text(c, &["status"]) == "True");
+            let is_ready =
+                items(pod, &["status", "conditions"]).iter().any(|c| text(c, &["type"]) == "Ready" && text(c, &["status"]) == "True");
             reason = if is_ready { "Running" } else { "NotReady" }.to_owned();
         }
     }

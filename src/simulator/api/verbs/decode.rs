@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::super::apply::metadata_node;
+use super::super::http::body::unrecognized;
 use super::super::kinds::{defaults, map_mut, prepare, text};
 use super::super::registry::Resource;
 use super::super::schema::{builtin, duplicate_fields, normalise};
-use super::super::http::body::unrecognized;
 use super::super::status::{ApiError, ApiResult, Cause};
 use super::incoming;
 
@@ -32,8 +32,7 @@ impl Strictness {
             "Ignore" => Ok(Self::Ignore),
             "Strict" => Ok(Self::Strict),
             other => {
-                let cause =
-                    Cause::unsupported("fieldValidation", &other.into(), &["", "Ignore", "Strict", "Warn"]);
+                let cause = Cause::unsupported("fieldValidation", &other.into(), &["", "Ignore", "Strict", "Warn"]);
                 Err(ApiError::invalid("meta.k8s.io", kind, "", &[cause]))
             }
         }
@@ -60,7 +59,11 @@ pub fn check_kind(resource: &Resource, object: &mut Value) -> ApiResult<()> {
         return Err(unrecognized(&resource.kind, &format!("Object 'Kind' is missing in '{text}'"), text.as_bytes()));
     }
     let (group, version) = given_version.split_once('/').unwrap_or(("", &given_version));
-    if resource.custom.is_none() && !given_version.is_empty() && !given_kind.is_empty() && builtin().kind(group, version, &given_kind).is_none() {
+    if resource.custom.is_none()
+        && !given_version.is_empty()
+        && !given_kind.is_empty()
+        && builtin().kind(group, version, &given_kind).is_none()
+    {
         let (kind, version) = (&resource.kind, &resource.version);
         return Err(ApiError::bad_request(format!(
             "{kind} in version {version:?} cannot be handled as a {kind}: no kind {given_kind:?} is registered for version {given_version:?} in scheme \"pkg/runtime/scheme.go:111\""

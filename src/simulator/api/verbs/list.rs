@@ -132,7 +132,9 @@ fn page(state: &State, call: &Call, resource: &Served) -> ApiResult<Page> {
     let wanted: u64 = match version {
         "" => 0,
         text => text.parse().map_err(|_| {
-            ApiError::bad_request(format!("invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"))
+            ApiError::bad_request(format!(
+                "invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+            ))
         })?,
     };
     let newest = state.store.revision();
@@ -148,9 +150,8 @@ fn page(state: &State, call: &Call, resource: &Served) -> ApiResult<Page> {
         "" if matching == "Exact" => (wanted, None),
         "" => (newest, None),
         text => {
-            let (revision, place) = read_token(text).ok_or_else(|| {
-                ApiError::bad_request("invalid continue token: continue key is not valid: it is no token of this server")
-            })?;
+            let (revision, place) = read_token(text)
+                .ok_or_else(|| ApiError::bad_request("invalid continue token: continue key is not valid: it is no token of this server"))?;
             (u64::try_from(revision).unwrap_or(newest), Some(place))
         }
     };

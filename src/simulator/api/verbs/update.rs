@@ -56,7 +56,9 @@ pub fn home<'a>(resource: &Resource, namespace: &'a str) -> &'a str {
 fn same_name(name: &str, object: &mut Value) -> ApiResult<()> {
     let given = text(object, &["metadata", "name"]);
     if given.is_empty() {
-        return Err(ApiError::bad_request(format!("the name of the object ({given} based on URL) was undeterminable: name must be provided")));
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({given} based on URL) was undeterminable: name must be provided"
+        )));
     }
     if given != name {
         return Err(ApiError::bad_request(format!("the name of the object ({given}) does not match the name on the URL ({name})")));

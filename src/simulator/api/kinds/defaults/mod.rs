@@ -145,10 +145,9 @@ fn hpa(object: &mut Value) {
         return;
     }
     let policy = |kind: &str, value: u64, period: u64| json!({"type": kind, "value": value, "periodSeconds": period});
-    for (direction, policies) in [
-        ("scaleUp", json!([policy("Pods", 4, 15), policy("Percent", 100, 15)])),
-        ("scaleDown", json!([policy("Percent", 100, 15)])),
-    ] {
+    for (direction, policies) in
+        [("scaleUp", json!([policy("Pods", 4, 15), policy("Percent", 100, 15)])), ("scaleDown", json!([policy("Percent", 100, 15)]))]
+    {
         let rules = behavior.entry(direction).or_insert_with(|| json!({}));
         if let Some(rules) = rules.as_object_mut() {
             default(rules, "selectPolicy", json!("Max"));
@@ -229,7 +228,8 @@ mod tests {
 
     #[test]
     fn a_deployments_template_is_filled_in() {
-        let mut deployment = json!({"spec":{"template":{"spec":{"containers":[{"name":"a","image":"x:latest","readinessProbe":{"httpGet":{"port":1}}}]}}}});
+        let mut deployment =
+            json!({"spec":{"template":{"spec":{"containers":[{"name":"a","image":"x:latest","readinessProbe":{"httpGet":{"port":1}}}]}}}});
         fill("apps", "Deployment", &mut deployment);
         let spec = &deployment["spec"]["template"]["spec"];
         assert_eq!(spec["restartPolicy"], "Always");

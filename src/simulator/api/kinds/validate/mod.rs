@@ -120,9 +120,8 @@ fn owners(object: &Value, causes: &mut Vec<Cause>) {
         if at(owner, &["controller"]) == Some(&true.into()) {
             if !controller.is_empty() {
                 let (first, second) = (controller, text(owner, &["name"]));
-                let why = format!(
-                    "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {second}"
-                );
+                let why =
+                    format!("Only one reference can have Controller set to true. Found \"true\" in references for {first} and {second}");
                 causes.push(Cause::invalid("metadata.ownerReferences", &Value::Null, &why));
             }
             controller = text(owner, &["name"]);
@@ -155,9 +154,7 @@ fn metadata_update(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
         let added: Vec<Value> = finalizers(new).into_iter().filter(|f| !before.contains(f)).collect();
         if !added.is_empty() {
             let shown = added.iter().filter_map(Value::as_str).map(|f| format!("{f:?}")).collect::<Vec<_>>().join(", ");
-            let why = format!(
-                "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
-            );
+            let why = format!("no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}");
             causes.push(Cause::forbidden("metadata.finalizers", &why));
         }
     }
@@ -251,7 +248,9 @@ fn binding(object: &Value, causes: &mut Vec<Cause>) {
             causes.push(Cause::required(format!("{path}.name"), ""));
         }
         match text(subject, &["kind"]) {
-            "ServiceAccount" if text(subject, &["namespace"]).is_empty() && whole => causes.push(Cause::required(format!("{path}.namespace"), "")),
+            "ServiceAccount" if text(subject, &["namespace"]).is_empty() && whole => {
+                causes.push(Cause::required(format!("{path}.namespace"), ""))
+            }
             "ServiceAccount" | "User" | "Group" => {}
             other => causes.push(Cause::unsupported(format!("{path}.kind"), &other.into(), &["ServiceAccount", "User", "Group"])),
         }

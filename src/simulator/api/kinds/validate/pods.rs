@@ -18,11 +18,8 @@ pub(super) fn spec(object: &Value, path: &str, claims: &[Value], causes: &mut Ve
     let steps: Vec<&str> = path.split('.').collect();
     let null = Value::Null;
     let spec = at(object, &steps).unwrap_or(&null);
-    let volumes: BTreeSet<&str> = items(spec, &["volumes"])
-        .iter()
-        .map(|v| text(v, &["name"]))
-        .chain(claims.iter().map(|c| text(c, &["metadata", "name"])))
-        .collect();
+    let volumes: BTreeSet<&str> =
+        items(spec, &["volumes"]).iter().map(|v| text(v, &["name"])).chain(claims.iter().map(|c| text(c, &["metadata", "name"]))).collect();
     for (n, volume) in items(spec, &["volumes"]).iter().enumerate() {
         let (name, place) = (text(volume, &["name"]), format!("{path}.volumes[{n}].name"));
         match name.is_empty() {
@@ -190,7 +187,9 @@ pub(super) fn update(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     let comparable = |object: &Value| {
         let mut spec = at(object, &["spec"]).cloned().unwrap_or_else(|| json!({}));
         if let Some(map) = spec.as_object_mut() {
-            for field in ["activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates", "nodeSelector", "affinity"] {
+            for field in
+                ["activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates", "nodeSelector", "affinity"]
+            {
                 map.remove(field);
             }
             for field in ["containers", "initContainers"] {

@@ -95,10 +95,9 @@ pub(super) fn update(kind: &str, old: &Value, new: &Value, causes: &mut Vec<Caus
     let same = |path: &[&str]| at(old, path) == at(new, path);
     let null = Value::Null;
     match kind {
-        "Deployment" | "ReplicaSet" | "DaemonSet"
-            if !same(&["spec", "selector"]) => {
-                causes.push(Cause::invalid("spec.selector", at(new, &["spec", "selector"]).unwrap_or(&null), IMMUTABLE));
-            }
+        "Deployment" | "ReplicaSet" | "DaemonSet" if !same(&["spec", "selector"]) => {
+            causes.push(Cause::invalid("spec.selector", at(new, &["spec", "selector"]).unwrap_or(&null), IMMUTABLE));
+        }
         "StatefulSet" => {
             let fixed = |object: &Value| {
                 let mut spec = at(object, &["spec"]).cloned().unwrap_or(Value::Null);
