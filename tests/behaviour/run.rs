@@ -177,7 +177,8 @@ impl Run<'_> {
         let mut told = json!({"code": code, "body": body});
         for name in ["content-type", "warning", "retry-after"] {
             let values: Vec<String> = headers.get_all(name).iter().map(|v| self.names.text(v.to_str().unwrap_or("?"))).collect();
-            if !values.is_empty() && !(name == "content-type" && values == ["application/json"]) {
+            let usual = name == "content-type" && values == ["application/json"];
+            if !values.is_empty() && !usual {
                 told[name] = json!(values);
             }
         }

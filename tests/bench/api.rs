@@ -158,6 +158,7 @@ impl Side {
     async fn fan_out(&self, pods: u64, seconds: u64) -> (u64, u64, f64) {
         let told = Arc::new(AtomicU64::new(0));
         let longest = Arc::new(AtomicU64::new(0));
+        let again = Arc::new(AtomicU64::new(0));
         let begun = Instant::now();
         let mut watchers = Vec::new();
         for _ in 0..WATCHERS {
@@ -165,22 +166,32 @@ impl Side {
                 serde_json::from_slice(&self.ask("GET", "/api/v1/namespaces/bench/pods?limit=1", "application/json", Vec::new()).await)
                     .unwrap();
             let version = newest["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
-            let path = format!("/api/v1/namespaces/bench/pods?watch=true&resourceVersion={version}");
-            let request = Request::builder().uri(path).body(Body::empty()).unwrap();
-            let mut body = self.client.send(request).await.unwrap().into_body();
-            let (told, longest) = (told.clone(), longest.clone());
+            let (told, longest, again, client) = (told.clone(), longest.clone(), again.clone(), self.client.clone());
             watchers.push(tokio::spawn(async move {
-                let mut buffer = Vec::new();
-                while let Some(Ok(frame)) = body.frame().await {
-                    buffer.extend_from_slice(frame.data_ref().unwrap());
-                    while let Some(end) = buffer.iter().position(|b| *b == b'\n') {
-                        let line: Vec<u8> = buffer.drain(..=end).collect();
-                        let text = String::from_utf8_lossy(&line);
-                        let Some(at) = text.find("\"bench-at\":\"") else { continue };
-                        let sent: u64 = text[at + 12..].split('"').next().unwrap().parse().unwrap();
-                        told.fetch_add(1, Ordering::Relaxed);
-                        longest.fetch_max(begun.elapsed().as_micros() as u64 - sent, Ordering::Relaxed);
+                let mut version = version;
+                // A server may end a watch whose client reads too slowly: the client goes on from what it saw.
+                loop {
+                    let path = format!("/api/v1/namespaces/bench/pods?watch=true&resourceVersion={version}");
+                    let request = Request::builder().uri(path).body(Body::empty()).unwrap();
+                    let mut body = client.send(request).await.unwrap().into_body();
+                    let mut buffer: Vec<u8> = Vec::new();
+                    while let Some(Ok(frame)) = body.frame().await {
+                        buffer.extend_from_slice(frame.data_ref().unwrap());
+                        let mut from = 0;
+                        while let Some(end) = buffer[from..].iter().position(|b| *b == b'\n').map(|n| n + from) {
+                            let text = String::from_utf8_lossy(&buffer[from..end]);
+                            from = end + 1;
+                            let between = |mark: &str| text.split(mark).nth(1).and_then(|t| t.split('"').next()).map(str::to_owned);
+                            let Some(sent) = between("\"bench-at\":\"").and_then(|t| t.parse::<u64>().ok()) else { continue };
+                            if let Some(seen) = between("\"resourceVersion\":\"") {
+                                version = seen;
+                            }
+                            told.fetch_add(1, Ordering::Relaxed);
+                            longest.fetch_max(begun.elapsed().as_micros() as u64 - sent, Ordering::Relaxed);
+                        }
+                        buffer.drain(..from);
                     }
+                    again.fetch_add(1, Ordering::Relaxed);
                 }
             }));
         }
@@ -199,7 +210,15 @@ impl Side {
         }
         while open.next().await.is_some() {}
         let rate = total as f64 / start.elapsed().as_secs_f64();
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        for _ in 0..600 {
+            if told.load(Ordering::Relaxed) >= total * WATCHERS as u64 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        if again.load(Ordering::Relaxed) > 0 {
+            println!("{}: {} watches were ended by the server and taken up again", self.name, again.load(Ordering::Relaxed));
+        }
         watchers.iter().for_each(tokio::task::JoinHandle::abort);
         assert_eq!(told.load(Ordering::Relaxed), total * WATCHERS as u64, "events were lost");
         (rate as u64, told.load(Ordering::Relaxed), longest.load(Ordering::Relaxed) as f64 / 1000.0)

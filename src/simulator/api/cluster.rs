@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 use http::{HeaderMap, Request, Response, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::answer::{Body, failure, header_of, json_response, object_answer, read, set, text_response};
@@ -30,6 +30,9 @@ use super::subresources::{self, backends};
 use super::verbs::{Answer, Call, Served, create, delete, list, patch, update, watch};
 use super::{discovery, furniture};
 use crate::simulator::clock::{Clock, seconds};
+
+/// How long the past is kept for watches and snapshots, as etcd's compaction keeps it.
+const PAST: SignedDuration = SignedDuration::from_mins(5);
 
 /// How long the house waits after a change, so that it sees several at once.
 const HOUSE_DELAY: Duration = Duration::from_millis(20);
@@ -51,7 +54,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, keep: 100_000, start: Timestamp::UNIX_EPOCH, default_user: None, furnished: true }
+        Self { seed: 1, keep: 10_000, start: Timestamp::UNIX_EPOCH, default_user: None, furnished: true }
     }
 }
 
@@ -118,6 +121,12 @@ impl Cluster {
                 let Some(shared) = weak.upgrade() else { return };
                 // A second is the longest that a dropped cluster is kept by its house.
                 let stirred = tokio::time::timeout(Duration::from_secs(1), shared.stir.notified()).await.is_ok();
+                {
+                    let mut state = shared.state();
+                    if let Ok(then) = state.now.checked_sub(PAST) {
+                        state.store.compact_before(then);
+                    }
+                }
                 if !stirred {
                     continue;
                 }
