@@ -225,9 +225,12 @@ impl Cluster {
             return match call.target.subresource.as_str() {
                 "log" => self.log(&call, resource).await,
                 "proxy" => self.proxy(&call, resource, parts).await,
-                "exec" | "attach" | "portforward" => {
-                    Err(ApiError::bad_request("unable to upgrade: no stream protocol is served here; ask over WebSocket"))
+                "portforward" => {
+                    let (pod, backend) = self.behind(&call, &call.target.name)?;
+                    let upgrade = parts.extensions.get::<hyper::upgrade::OnUpgrade>().cloned();
+                    subresources::forward::begin(upgrade, &parts.headers, &call.query, pod, backend)
                 }
+                "exec" | "attach" => Err(ApiError::bad_request("unable to upgrade: no stream protocol is served here; ask over WebSocket")),
                 _ => self.written(&call, resource, |state| subresources::serve(state, &call, resource, &sub)),
             };
         }

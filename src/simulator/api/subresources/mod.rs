@@ -4,6 +4,7 @@
 
 pub mod backends;
 mod eviction;
+pub mod forward;
 mod scale;
 
 use serde_json::{Value, json};
