@@ -47,6 +47,8 @@ pub(crate) struct Step {
     pub(crate) events: BTreeMap<String, usize>,
     /// Where the embedded API may differ.
     pub(crate) differs: Option<Differs>,
+    /// The past up to now is forgotten, as etcd's compaction does.
+    pub(crate) compact: bool,
     /// Not part of the trace: setting up.
     pub(crate) quiet: bool,
 }

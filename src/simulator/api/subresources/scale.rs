@@ -53,6 +53,14 @@ fn set_at(object: &mut Value, path: &[String], value: Value) {
     *here = value;
 }
 
+fn take_at(object: &mut Value, path: &[String]) {
+    let Some((last, parents)) = path.split_last() else { return };
+    let parent = parents.iter().try_fold(object, |value, name| value.get_mut(name.as_str()));
+    if let Some(members) = parent.and_then(Value::as_object_mut) {
+        members.remove(last);
+    }
+}
+
 /// The Scale of an object.
 fn scale_of(resource: &Resource, object: &Value) -> ApiResult<Value> {
     let paths = paths(resource);
@@ -121,7 +129,10 @@ pub(super) fn serve(state: &mut State, call: &Call, resource: &Served) -> ApiRes
         None | Some(Value::Null) => 0,
         Some(value) => value.as_i64().ok_or_else(|| {
             let why = "json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas of type int32";
-            ApiError::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}"))
+            match call.verb.as_str() {
+                "patch" => ApiError::invalid("", "", "", &[Cause::invalid("patch", &wanted.to_string().into(), why)]),
+                _ => ApiError::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {why}")),
+            }
         })?,
     };
     check(&target.name, number)?;
@@ -132,7 +143,19 @@ pub(super) fn serve(state: &mut State, call: &Call, resource: &Served) -> ApiRes
     // The Scale has the entries that own its number; without any it is an object that nobody manages.
     let steps: Vec<String> = paths(resource).spec.iter().map(|step| format!("f:{step}")).collect();
     if super::super::apply::owns(&old, &steps) {
-        track_update(resource.stored_node(), Some(&old), &mut new, &writer);
+        // A Scale leaves a zero out: who writes one owns nothing, and whoever owned the number has lost it.
+        let mut tracked = new.clone();
+        if number == 0 {
+            take_at(&mut tracked, &paths(resource).spec);
+        }
+        track_update(resource.stored_node(), Some(&old), &mut tracked, &writer);
+        let managed = tracked.pointer("/metadata/managedFields").cloned();
+        if let Some(metadata) = metadata_mut(&mut new) {
+            match managed {
+                Some(managed) => metadata.insert("managedFields".into(), managed),
+                None => metadata.remove("managedFields"),
+            };
+        }
     }
     finish(state, call, resource, &old, new, dry)
 }
@@ -159,8 +182,17 @@ fn applied(state: &mut State, call: &Call, resource: &Served, old: &Arc<Value>, 
     }
     let (manager, api_version) = (call.manager(), resource.api_version());
     let writer = Writer { manager: &manager, api_version: &api_version, subresource: "scale", now: None, reset: &[&["f:status"]] };
-    let new = apply(resource.stored_node(), old, &mapped, &writer, call.query.flag("force"))?;
+    let applied = apply(resource.stored_node(), old, &mapped, &writer, call.query.flag("force"));
+    let new = applied.map_err(|error| in_its_own_version(error, &api_version))?;
     finish(state, call, resource, old, new, dry)
+}
+
+/// A conflict on a Scale tells the other writers as such of autoscaling/v1.
+fn in_its_own_version(mut error: ApiError, api_version: &str) -> ApiError {
+    let (from, to) = (format!(" using {api_version}"), " using autoscaling/v1");
+    error.message = error.message.replace(&from, to);
+    error.details = error.details.and_then(|details| serde_json::from_str(&details.to_string().replace(&from, to)).ok());
+    error
 }
 
 fn finish(state: &mut State, call: &Call, resource: &Served, old: &Arc<Value>, mut new: Value, dry: bool) -> ApiResult<Answer> {

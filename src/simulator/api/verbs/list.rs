@@ -94,15 +94,16 @@ struct Page {
     remaining: Option<usize>,
 }
 
-fn token(revision: i64, place: &Place) -> String {
-    let start = format!("{}/{}\0", place.0, place.1);
+/// The token to go on after a place; inside of one namespace it tells the name alone, as the real server's does.
+fn token(revision: i64, place: &Place, inside: bool) -> String {
+    let start = if inside || place.0.is_empty() { format!("{}\0", place.1) } else { format!("{}/{}\0", place.0, place.1) };
     URL_SAFE_NO_PAD.encode(json!({"v": "meta.k8s.io/v1", "rv": revision, "start": start}).to_string())
 }
 
-fn read_token(text: &str) -> Option<(i64, Place)> {
+fn read_token(text: &str, namespace: &str) -> Option<(i64, Place)> {
     let token: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).ok()?).ok()?;
     let start = token["start"].as_str()?.trim_end_matches('\0').to_owned();
-    let (namespace, name) = start.split_once('/')?;
+    let (namespace, name) = start.split_once('/').unwrap_or((namespace, &start));
     (token["v"] == "meta.k8s.io/v1").then_some(())?;
     Some((token["rv"].as_i64()?, (namespace.to_owned(), name.to_owned())))
 }
@@ -116,8 +117,8 @@ pub fn too_new(wanted: u64, newest: u64) -> ApiError {
 }
 
 /// The 410 of a page whose list is no longer kept, with the token to go on without it.
-fn expired_page(place: &Place) -> ApiError {
-    let next = token(-1, place);
+fn expired_page(place: &Place, inside: bool) -> ApiError {
+    let next = token(-1, place, inside);
     let message = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
     let mut error = ApiError::expired(message);
     error.next = Some(next);
@@ -161,7 +162,7 @@ fn page(state: &State, call: &Call, resource: &Served) -> ApiResult<Page> {
         true => Box::new(state.store.list(&stored, range).map(|(place, s)| (place.clone(), s.object.clone()))),
         false => match (state.store.list_at(&stored, range, revision), &after) {
             (Some(past), _) => Box::new(past.into_iter()),
-            (None, Some(place)) => return Err(expired_page(place)),
+            (None, Some(place)) => return Err(expired_page(place, selection.namespace.is_some())),
             (None, None) => return Err(ApiError::expired("The resourceVersion for the provided list is too old.")),
         },
     };
@@ -172,7 +173,7 @@ fn page(state: &State, call: &Call, resource: &Served) -> ApiResult<Page> {
         last = Some(place);
     }
     let rest = if limit == usize::MAX { 0 } else { all.count() };
-    let next = last.filter(|_| rest > 0).map(|place| token(i64::try_from(revision).unwrap_or(0), &place));
+    let next = last.filter(|_| rest > 0).map(|place| token(i64::try_from(revision).unwrap_or(0), &place, selection.namespace.is_some()));
     Ok(Page { items, revision, next, remaining: (rest > 0 && selection.is_everything()).then_some(rest) })
 }
 
@@ -272,7 +273,8 @@ mod tests {
     #[test]
     fn a_continue_token_is_read_back() {
         let place = ("ns".to_owned(), "name".to_owned());
-        assert_eq!(read_token(&token(7, &place)), Some((7, place)));
-        assert_eq!(read_token("nonsense"), None);
+        assert_eq!(read_token(&token(7, &place, false), ""), Some((7, place.clone())));
+        assert_eq!(read_token(&token(7, &place, true), "ns"), Some((7, place)));
+        assert_eq!(read_token("nonsense", ""), None);
     }
 }
