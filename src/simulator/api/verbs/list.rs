@@ -151,7 +151,7 @@ fn page(state: &State, call: &Call, resource: &Served) -> ApiResult<Page> {
         "" if matching == "Exact" => (wanted, None),
         "" => (newest, None),
         text => {
-            let (revision, place) = read_token(text)
+            let (revision, place) = read_token(text, selection.namespace.as_deref().unwrap_or_default())
                 .ok_or_else(|| ApiError::bad_request("invalid continue token: continue key is not valid: it is no token of this server"))?;
             (u64::try_from(revision).unwrap_or(newest), Some(place))
         }
