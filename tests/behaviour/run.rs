@@ -117,10 +117,6 @@ impl Run<'_> {
     }
 
     async fn step(&mut self, step: &Step) -> Value {
-        if step.compact {
-            self.target.compact().await;
-            return json!("<the past is forgotten>");
-        }
         if let Some((name, count)) = step.events.iter().next() {
             return self.events(name, *count).await;
         }

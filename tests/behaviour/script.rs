@@ -47,8 +47,6 @@ pub(crate) struct Step {
     pub(crate) events: BTreeMap<String, usize>,
     /// Where the embedded API may differ.
     pub(crate) differs: Option<Differs>,
-    /// The past up to now is forgotten, as etcd's compaction does.
-    pub(crate) compact: bool,
     /// Not part of the trace: setting up.
     pub(crate) quiet: bool,
 }

@@ -14,7 +14,6 @@ use crate::bugs::{Bug, Buggy};
 pub(crate) struct Target {
     client: Client,
     real: bool,
-    cluster: Option<Cluster>,
     /// Runs on one real server must not share namespaces.
     pub(crate) lock: Mutex<()>,
 }
@@ -33,7 +32,7 @@ impl Target {
         cluster.add_token("alice-token", User::known("alice", &["developers", "team-a"]));
         cluster.add_token("bob-token", User::known("bob", &["developers"]));
         let client = Client::new(Buggy { cluster: cluster.clone(), bug }, "default");
-        Self { client, real: false, cluster: Some(cluster), lock: Mutex::new(()) }
+        Self { client, real: false, lock: Mutex::new(()) }
     }
 
     /// The real server of `tests/cluster/run`, if there is one.
@@ -45,38 +44,11 @@ impl Target {
         let https = config.rustls_https_connector().unwrap();
         let hyper = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new()).build(https);
         let client = Client::new(tower::ServiceBuilder::new().layer(config.base_uri_layer()).service(hyper), "default");
-        Some(Self { client, real: true, cluster: None, lock: Mutex::new(()) })
+        Some(Self { client, real: true, lock: Mutex::new(()) })
     }
 
     pub(crate) fn is_embedded(&self) -> bool {
         !self.real
-    }
-
-    /// Forgets the past: in the store, or by etcd's own HTTP door.
-    pub(crate) async fn compact(&self) {
-        if let Some(cluster) = &self.cluster {
-            cluster.change(|state| {
-                let newest = state.store.revision();
-                state.store.compact(newest);
-            });
-            return;
-        }
-        let ask = |path: &str, body: String| {
-            use std::io::{Read, Write};
-            let mut stream = std::net::TcpStream::connect("127.0.0.1:2379").unwrap();
-            let head =
-                format!("POST {path} HTTP/1.0\r\nHost: etcd\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
-            stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).unwrap();
-            answer
-        };
-        let newest = ask("/v3/kv/range", r#"{"key":"AA=="}"#.to_owned());
-        let revision = newest.split("\"revision\":\"").nth(1).and_then(|t| t.split('"').next()).unwrap_or_else(|| panic!("{newest}"));
-        let done = ask("/v3/kv/compaction", format!(r#"{{"revision":"{revision}","physical":true}}"#));
-        assert!(done.contains("header"), "{done}");
-        // The API server hears of it within a few seconds.
-        tokio::time::sleep(std::time::Duration::from_secs(6)).await;
     }
 
     pub(crate) async fn send(&self, request: Request<Vec<u8>>) -> Answer {
