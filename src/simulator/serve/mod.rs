@@ -36,7 +36,7 @@ const STOP_TIME: Duration = Duration::from_secs(2);
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// No socket.
-    #[error("the cluster can not listen on 127.0.0.1: {0}")]
+    #[error("the cluster can not listen on 127.0.0.1: {0}; leave --port out to get a free one")]
     Listen(io::Error),
     /// No certificates.
     #[error("the cluster's certificates can not be made: {0}")]
