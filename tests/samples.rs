@@ -153,8 +153,13 @@ impl Api {
     }
 }
 
-/// Without what no two servers give alike.
+/// Without what no two servers give alike, or one server at two times: the aggregator writes an APIService's status a moment later.
 fn clean(object: &mut Value) {
+    if object["kind"] == "APIService"
+        && let Some(fields) = object.as_object_mut()
+    {
+        fields.remove("status");
+    }
     if let Some(metadata) = object["metadata"].as_object_mut() {
         for field in ["uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"] {
             metadata.remove(field);
